@@ -1,0 +1,2 @@
+//! The pipkin command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! System calls.
+#![no_std]

@@ -1,1 +1,5 @@
-//! See the crate's description.
+//! Probes the host, performs the runtime's steps, keeps the state.
+
+#![forbid(unsafe_code)]
+
+pub mod cgroup;

@@ -1,0 +1,1 @@
+//! `linux.resources`: normalised once, then turned into writes of v1 or v2 files.

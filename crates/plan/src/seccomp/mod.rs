@@ -1,0 +1,1 @@
+//! `linux.seccomp`: a generator of classic BPF.

@@ -1,0 +1,1 @@
+//! Control groups: the layout of the host, and the life of a container's group.

@@ -1,0 +1,1 @@
+//! bpf(2): device programs of cgroup v2.

@@ -441,3 +441,47 @@ pub fn sendfile(to: Fd, from: Fd, count: usize) -> Result<usize> {
     // SAFETY: a null offset means the file's own.
     unsafe { call!(SENDFILE, fd(to), fd(from), 0, count) }
 }
+
+/// memfd_create(2), close-on-exec: a file without a name. `seals` lets it be sealed, `exec`
+/// asks for one that may be executed where the kernel makes a difference (Linux 6.3).
+pub fn memfd(name: &CStr, seals: bool, exec: bool) -> Result<Fd> {
+    const MFD_CLOEXEC: usize = 1;
+    const MFD_ALLOW_SEALING: usize = 2;
+    const MFD_EXEC: usize = 0x10;
+    let mut flags = MFD_CLOEXEC;
+    if seals {
+        flags |= MFD_ALLOW_SEALING;
+    }
+    let create = |flags| {
+        // SAFETY: `name` ends with a NUL.
+        unsafe { call!(MEMFD_CREATE, name.as_ptr() as usize, flags).map(as_fd) }
+    };
+    match create(if exec { flags | MFD_EXEC } else { flags }) {
+        Err(Errno::EINVAL) if exec => create(flags),
+        other => other,
+    }
+}
+
+/// Seals a memfd for good, fcntl(2) `F_ADD_SEALS`: neither its length, nor its content, nor
+/// its seals can change.
+pub fn seal(file: Fd) -> Result<()> {
+    const F_ADD_SEALS: usize = 1033;
+    const SEAL_SHRINK_GROW_WRITE_SEAL: usize = 0xf;
+    // SAFETY: no memory is passed.
+    unsafe { call!(FCNTL, fd(file), F_ADD_SEALS, SEAL_SHRINK_GROW_WRITE_SEAL).map(drop) }
+}
+
+/// lseek(2) to the beginning.
+pub fn rewind(file: Fd) -> Result<()> {
+    // SAFETY: no memory is passed.
+    unsafe { call!(LSEEK, fd(file), 0, 0).map(drop) }
+}
+
+/// Writes all of `bytes`.
+pub fn write_all(file: Fd, mut bytes: &[u8]) -> Result<()> {
+    while !bytes.is_empty() {
+        let written = write(file, bytes)?;
+        bytes = bytes.get(written.max(1)..).unwrap_or_default();
+    }
+    Ok(())
+}

@@ -18,6 +18,17 @@ pub fn vector<'a>(count: usize) -> Result<&'a mut [Arg<'a>]> {
     Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut Arg<'a>, count) })
 }
 
+/// Room for `count` numbers, zeros; it is never given back.
+pub fn numbers(count: usize) -> Result<&'static mut [i32]> {
+    let bytes = count
+        .checked_mul(size_of::<i32>())
+        .ok_or(crate::Errno::ENOMEM)?;
+    let address = map(bytes)?;
+    // SAFETY: the mapping is new, large enough, aligned to a page, filled with zeros and never
+    // unmapped.
+    Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut i32, count) })
+}
+
 /// Room for `count` bytes, zeros; it is never given back.
 pub fn bytes(count: usize) -> Result<&'static mut [u8]> {
     let address = map(count)?;

@@ -21,6 +21,7 @@ numbers! {
     READ = 0, 63;
     WRITE = 1, 64;
     CLOSE = 3, 57;
+    LSEEK = 8, 62;
     MMAP = 9, 222;
     RT_SIGACTION = 13, 134;
     RT_SIGPROCMASK = 14, 135;
@@ -73,6 +74,7 @@ numbers! {
     SETNS = 308, 268;
     SCHED_SETATTR = 314, 274;
     SECCOMP = 317, 277;
+    MEMFD_CREATE = 319, 279;
     BPF = 321, 280;
     EXECVEAT = 322, 281;
     STATX = 332, 291;

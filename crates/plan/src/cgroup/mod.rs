@@ -12,6 +12,7 @@ pub mod program;
 
 mod controller;
 mod limits;
+mod lists;
 mod normalise;
 mod v1;
 mod v2;

@@ -180,6 +180,14 @@ pub(super) fn no_controller(controller: Controller, host: &Host, pointer: &str) 
                 .map(|c| c.name(Version::V2)),
         )
         .collect();
+    if version == Version::V1 && host.v1.contains(controller) {
+        let name = controller.name(Version::V1);
+        return Invalid::new(
+            pointer,
+            format!("the controller {name} is on the v1 side here"),
+        )
+        .hint("set the limit by the other fields of linux.resources");
+    }
     let hint = if list.is_empty() {
         "this host offers no cgroup controller here".to_owned()
     } else {

@@ -406,17 +406,30 @@ impl Policy {
         if plain(&other) {
             return Ok(other.widened());
         }
+        Err(self.hole())
+    }
+
+    /// The first rule inside the range of an opposite one, as an error.
+    fn hole(&self) -> Invalid {
         let hole = self.rules.iter().find(|r| r.allow == self.default_allow);
-        let (index, text) = hole.map_or((None, String::new()), |r| (r.index, r.to_string()));
+        let wider = hole.and_then(|h| {
+            self.rules
+                .iter()
+                .find(|r| r.allow != h.allow && r.covers(h))
+        });
+        let index = hole.and_then(|h| h.index).or(wider.and_then(|w| w.index));
         let at = match index {
             Some(index) => format!("/linux/resources/devices/{index}"),
             None => "/linux/resources/devices".to_owned(),
         };
-        Err(Invalid::new(
-            at,
-            format!("cgroup v1 cannot exempt {text:?} from a wider rule"),
-        )
-        .hint("v1 knows one default and exceptions to it; name the devices one by one"))
+        let text = |rule: Option<&Rule>| rule.map(ToString::to_string).unwrap_or_default();
+        let message = format!(
+            "cgroup v1 cannot exempt {:?} from the wider rule {:?}",
+            text(hole),
+            text(wider)
+        );
+        Invalid::new(at, message)
+            .hint("v1 knows one default and exceptions to it; name the devices one by one")
     }
 
     /// A v1 group allows an access only if one exception alone grants all of it, so an

@@ -313,7 +313,7 @@ fn random_rules_hold_everywhere() {
         (seed >> 33) % below
     };
     let mut on_v1 = 0;
-    for _ in 0..5000 {
+    for _ in 0..1500 {
         let rules: Vec<DeviceRule> = (0..next(7))
             .map(|_| {
                 let letters = ["r", "w", "m", "rw", "rm", "wm", "rwm", ""][next(8) as usize];
@@ -330,7 +330,7 @@ fn random_rules_hold_everywhere() {
             .collect();
         on_v1 += u32::from(check(&rules).v1_writes().is_ok());
     }
-    assert!(on_v1 > 1000, "only {on_v1} had a v1 form");
+    assert!(on_v1 > 300, "only {on_v1} had a v1 form");
 }
 
 #[test]

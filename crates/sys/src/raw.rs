@@ -6,12 +6,14 @@ use crate::{Errno, Result};
 #[cfg(target_arch = "x86_64")]
 pub mod nr {
     pub const BPF: usize = 321;
+    pub const CLOSE: usize = 3;
 }
 
 /// Numbers of the system calls that are used, `asm-generic/unistd.h`.
 #[cfg(target_arch = "aarch64")]
 pub mod nr {
     pub const BPF: usize = 280;
+    pub const CLOSE: usize = 57;
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -71,9 +71,12 @@ mod tests {
 
     /// A plan that begins with its own length, as the program expects it.
     fn plan(length: usize) -> Vec<u8> {
-        let mut plan: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
-        plan[..8].copy_from_slice(&(length as u64).to_ne_bytes());
-        plan
+        let rest = (8..length).map(|index| (index % 251) as u8);
+        (length as u64)
+            .to_ne_bytes()
+            .into_iter()
+            .chain(rest)
+            .collect()
     }
 
     #[test]

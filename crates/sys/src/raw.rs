@@ -2,16 +2,92 @@
 
 use crate::{Errno, Result};
 
-/// Numbers of the system calls that are used, `asm/unistd.h`.
-#[cfg(target_arch = "x86_64")]
-pub mod nr {
-    pub const BPF: usize = 321;
+macro_rules! numbers {
+    ($($name:ident = $x86_64:literal, $generic:literal;)*) => {
+        /// Numbers of the system calls that are used: `asm/unistd_64.h` on x86_64,
+        /// `asm-generic/unistd.h` elsewhere.
+        pub mod nr {
+            $(
+                #[cfg(target_arch = "x86_64")]
+                pub const $name: usize = $x86_64;
+                #[cfg(target_arch = "aarch64")]
+                pub const $name: usize = $generic;
+            )*
+        }
+    };
 }
 
-/// Numbers of the system calls that are used, `asm-generic/unistd.h`.
-#[cfg(target_arch = "aarch64")]
-pub mod nr {
-    pub const BPF: usize = 280;
+numbers! {
+    READ = 0, 63;
+    WRITE = 1, 64;
+    CLOSE = 3, 57;
+    LSEEK = 8, 62;
+    MMAP = 9, 222;
+    RT_SIGACTION = 13, 134;
+    RT_SIGPROCMASK = 14, 135;
+    IOCTL = 16, 29;
+    SENDFILE = 40, 71;
+    SOCKET = 41, 198;
+    SENDTO = 44, 206;
+    RECVFROM = 45, 207;
+    SENDMSG = 46, 211;
+    EXECVE = 59, 221;
+    WAIT4 = 61, 260;
+    KILL = 62, 129;
+    FCNTL = 72, 25;
+    GETCWD = 79, 17;
+    CHDIR = 80, 49;
+    FCHDIR = 81, 50;
+    FCHMOD = 91, 52;
+    UMASK = 95, 166;
+    SETSID = 112, 157;
+    SETGROUPS = 116, 159;
+    SETRESUID = 117, 147;
+    SETRESGID = 119, 149;
+    CAPSET = 126, 91;
+    PERSONALITY = 135, 92;
+    FSTATFS = 138, 44;
+    PIVOT_ROOT = 155, 41;
+    PRCTL = 157, 167;
+    CHROOT = 161, 51;
+    MOUNT = 165, 40;
+    UMOUNT2 = 166, 39;
+    SETHOSTNAME = 170, 161;
+    SETDOMAINNAME = 171, 162;
+    GETDENTS64 = 217, 61;
+    EXIT_GROUP = 231, 94;
+    KEYCTL = 250, 219;
+    IOPRIO_SET = 251, 30;
+    OPENAT = 257, 56;
+    MKDIRAT = 258, 34;
+    MKNODAT = 259, 33;
+    FCHOWNAT = 260, 54;
+    SYMLINKAT = 266, 36;
+    READLINKAT = 267, 78;
+    FCHMODAT = 268, 53;
+    PPOLL = 271, 73;
+    UNSHARE = 272, 97;
+    ACCEPT4 = 288, 242;
+    DUP3 = 292, 24;
+    PIPE2 = 293, 59;
+    PRLIMIT64 = 302, 261;
+    SETNS = 308, 268;
+    SCHED_SETATTR = 314, 274;
+    SECCOMP = 317, 277;
+    MEMFD_CREATE = 319, 279;
+    BPF = 321, 280;
+    EXECVEAT = 322, 281;
+    STATX = 332, 291;
+    OPEN_TREE = 428, 428;
+    MOVE_MOUNT = 429, 429;
+    FSOPEN = 430, 430;
+    FSCONFIG = 431, 431;
+    FSMOUNT = 432, 432;
+    CLONE3 = 435, 435;
+    CLOSE_RANGE = 436, 436;
+    OPENAT2 = 437, 437;
+    FACCESSAT2 = 439, 439;
+    MOUNT_SETATTR = 442, 442;
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -23,6 +99,7 @@ compile_error!("pipkin runs on x86_64 and aarch64");
 /// The arguments must be what the system call `number` expects: every pointer among
 /// them valid for what the kernel reads or writes through it.
 #[cfg(target_arch = "x86_64")]
+#[inline]
 pub unsafe fn syscall(number: usize, args: [usize; 6]) -> Result<usize> {
     let result: usize;
     // SAFETY: the kernel's calling convention on x86_64 is number in rax, arguments in
@@ -52,6 +129,7 @@ pub unsafe fn syscall(number: usize, args: [usize; 6]) -> Result<usize> {
 /// The arguments must be what the system call `number` expects: every pointer among
 /// them valid for what the kernel reads or writes through it.
 #[cfg(target_arch = "aarch64")]
+#[inline]
 pub unsafe fn syscall(number: usize, args: [usize; 6]) -> Result<usize> {
     let result: usize;
     // SAFETY: the kernel's calling convention on aarch64 is number in x8, arguments in
@@ -68,6 +146,81 @@ pub unsafe fn syscall(number: usize, args: [usize; 6]) -> Result<usize> {
             in("x4") args[4],
             in("x5") args[5],
             options(nostack),
+        );
+    }
+    Errno::check(result)
+}
+
+/// Makes clone3(2) with `arguments` (`size` bytes of `struct clone_args`, which names the
+/// child's stack); the child calls `entry` with `context` on that stack.
+///
+/// # Safety
+/// `arguments` must be a valid `struct clone_args` whose stack is writable, aligned to 16
+/// bytes and used by nothing else until the child has executed another program or ended;
+/// `entry` must be sound to run in such a child, and `context` must live as long.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn clone3_call(
+    arguments: *mut u64,
+    size: usize,
+    entry: extern "C" fn(*mut u8) -> !,
+    context: *mut u8,
+) -> Result<usize> {
+    let result: usize;
+    // SAFETY: as for `syscall`; the child returns from the instruction with rax 0 on its own
+    // stack and leaves this frame at once by calling `entry`, which never returns.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, {context}",
+            "call {entry}",
+            "ud2",
+            "2:",
+            context = in(reg) context,
+            entry = in(reg) entry,
+            inlateout("rax") nr::CLONE3 => result,
+            in("rdi") arguments,
+            in("rsi") size,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    Errno::check(result)
+}
+
+/// Makes clone3(2) with `arguments` (`size` bytes of `struct clone_args`, which names the
+/// child's stack); the child calls `entry` with `context` on that stack.
+///
+/// # Safety
+/// `arguments` must be a valid `struct clone_args` whose stack is writable, aligned to 16
+/// bytes and used by nothing else until the child has executed another program or ended;
+/// `entry` must be sound to run in such a child, and `context` must live as long.
+#[cfg(target_arch = "aarch64")]
+pub unsafe fn clone3_call(
+    arguments: *mut u64,
+    size: usize,
+    entry: extern "C" fn(*mut u8) -> !,
+    context: *mut u8,
+) -> Result<usize> {
+    let result: usize;
+    // SAFETY: as for `syscall`; the child returns from the instruction with x0 0 on its own
+    // stack and leaves this frame at once by calling `entry`, which never returns.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            "cbnz x0, 2f",
+            "mov x29, xzr",
+            "mov x0, {context}",
+            "blr {entry}",
+            "brk #1",
+            "2:",
+            context = in(reg) context,
+            entry = in(reg) entry,
+            in("x8") nr::CLONE3,
+            inlateout("x0") arguments => result,
+            in("x1") size,
         );
     }
     Errno::check(result)

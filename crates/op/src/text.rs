@@ -1,0 +1,1 @@
+//! How a step reads in a printed plan and in an error.

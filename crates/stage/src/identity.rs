@@ -1,0 +1,104 @@
+//! Namespaces that are joined, and what the process may do.
+
+use core::ffi::CStr;
+
+use pipkin_op::Slot;
+use pipkin_sys::process::{self, clone};
+use pipkin_sys::{Errno, Result, fs};
+
+use crate::Failure;
+use crate::walk::Walk;
+
+/// setns(2). A namespace that belongs to the runtime's user namespace must be joined before
+/// the container's user namespace is, one that belongs to the container's afterwards. With
+/// `retry`, a refusal is put off to the second step for the same namespace.
+pub fn join_namespace(walk: &mut Walk, slot: Slot, nstype: u32, retry: bool) -> Result<()> {
+    let again = u64::from(nstype) != clone::NEWUSER && !retry;
+    if again && walk.unjoined & nstype == 0 {
+        return Ok(());
+    }
+    match process::setns(walk.fd(slot)?, nstype) {
+        Err(Errno::EPERM) if retry => walk.unjoined |= nstype,
+        other => {
+            other?;
+            walk.unjoined &= !nstype;
+        }
+    }
+    Ok(())
+}
+
+/// User and group 0 of the user namespace, with all its capabilities.
+pub fn become_root() -> Result<()> {
+    process::keep_capabilities(true)?;
+    process::setgid(0)?;
+    process::setuid(0)
+}
+
+/// A new session keyring; who has the user id may search it, as session-keyring(7) keyrings
+/// that pam_keyinit makes allow. A kernel without keys has nothing to protect.
+pub fn join_keyring(name: &CStr) -> Result<()> {
+    /// Search permission of the owner.
+    const USER_SEARCH: u32 = 0x8_0000;
+    let key = match process::join_session_keyring(name) {
+        Err(Errno::ENOSYS) => return Ok(()),
+        // The quota of keys (root_maxkeys) is not the container's fault.
+        other => other?,
+    };
+    let mut buffer = [0u8; 512];
+    let length = process::describe_key(key, &mut buffer)?.min(buffer.len());
+    let description = buffer.get(..length).unwrap_or_default();
+    let permissions = description
+        .split(|&byte| byte == b';')
+        .nth(3)
+        .ok_or(Errno::EPROTO)?;
+    let permissions = permissions.iter().try_fold(0u32, |value, &digit| {
+        Some(value << 4 | char::from(digit).to_digit(16)?)
+    });
+    process::set_key_permissions(key, permissions.ok_or(Errno::EPROTO)? | USER_SEARCH)
+}
+
+/// Drops every capability from the bounding set but those to keep, up to the last that the
+/// kernel has.
+pub fn bounding_set(keep: u64) -> Result<()> {
+    for capability in (0..64).filter(|capability| keep & 1 << capability == 0) {
+        match process::drop_bounding(capability) {
+            Err(Errno::EINVAL) => break,
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// Changes all user and group ids and keeps the permitted capabilities over it.
+pub fn change_user(uid: u32, gid: u32) -> Result<()> {
+    process::keep_capabilities(true)?;
+    process::setgid(gid)?;
+    process::setuid(uid)?;
+    process::keep_capabilities(false)
+}
+
+/// PR_CAP_AMBIENT_RAISE of each; one that is not permitted and inheritable is left out, as
+/// the other runtimes do.
+pub fn raise_ambient(set: u64) -> core::result::Result<(), Failure> {
+    for capability in (0..64).filter(|capability| set & 1 << capability != 0) {
+        match process::raise_ambient(capability) {
+            Err(Errno::EPERM) => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// Marks every descriptor from `first` on as close-on-exec. Before Linux 5.11, each by
+/// itself up to the largest that a process may have by default.
+pub fn close_range(first: u32) -> Result<()> {
+    match fs::cloexec_from(first) {
+        Err(Errno::ENOSYS | Errno::EINVAL) => {
+            for file in first..65536 {
+                let _ = fs::set_cloexec(i32::try_from(file).map_err(|_| Errno::EINVAL)?, true);
+            }
+            Ok(())
+        }
+        other => other,
+    }
+}

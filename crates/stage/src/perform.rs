@@ -1,0 +1,222 @@
+//! From a step to the code that performs it.
+
+use pipkin_op::StageOp;
+use pipkin_sys::fs::oflag;
+use pipkin_sys::{Errno, fs, mount, process, socket};
+
+use crate::walk::Walk;
+use crate::{Failure, console, copyup, exec, hook, identity, inside, mounts};
+
+impl Walk {
+    /// Performs one step.
+    pub fn perform(&mut self, op: StageOp<'static>) -> Result<(), Failure> {
+        match op {
+            StageOp::JoinNamespace {
+                slot,
+                nstype,
+                retry,
+            } => {
+                identity::join_namespace(self, slot, nstype, retry)?;
+            }
+            StageOp::Unshare { flags } => process::unshare(flags)?,
+            StageOp::BecomeRoot {} => identity::become_root()?,
+            StageOp::Setsid {} => process::setsid()?,
+            StageOp::Keyring { name } => identity::join_keyring(name)?,
+            StageOp::LoopbackUp {} => socket::loopback_up()?,
+            StageOp::Hostname { name } => process::sethostname(name.to_bytes())?,
+            StageOp::Domainname { name } => process::setdomainname(name.to_bytes())?,
+
+            StageOp::Propagation { path, flags } => mount::mount(None, path, None, flags, None)?,
+            StageOp::AttachRoot { slot } => {
+                mount::move_mount(self.fd(slot)?, pipkin_sys::AT_FDCWD, c"/")?;
+            }
+            StageOp::OpenIn { slot, dir, path } => {
+                let file = inside::resolve(self.fd(dir)?, path, oflag::DIRECTORY)?;
+                self.set(slot, file)?;
+            }
+            StageOp::Mount {
+                dir,
+                path,
+                source,
+                fstype,
+                flags,
+                data,
+            } => {
+                mounts::mount(self.fd(dir)?, path, source, fstype, flags, data)?;
+            }
+            StageOp::NewMount {
+                slot,
+                fstype,
+                source,
+                options,
+                attr,
+            } => {
+                let file = mounts::new_mount(fstype, source, options, attr)?;
+                self.set(slot, file)?;
+            }
+            StageOp::Attach {
+                slot,
+                dir,
+                path,
+                nofollow,
+            } => {
+                mounts::attach(self.fd(slot)?, self.fd(dir)?, path, nofollow)?;
+            }
+            StageOp::SetAttr { slot, attr } => mounts::set_attr(self.fd(slot)?, attr)?,
+            StageOp::SetAttrAt { dir, path, attr } => {
+                let file = inside::resolve(self.fd(dir)?, path, 0)?;
+                let result = mounts::set_attr(file, attr);
+                fs::close(file);
+                result?;
+            }
+            StageOp::CopyUp { slot, dir, path } => {
+                copyup::copy_up(self.fd(dir)?, path, self.fd(slot)?)?;
+            }
+            StageOp::Mknod {
+                dir,
+                path,
+                mode,
+                major,
+                minor,
+                uid,
+                gid,
+            } => {
+                let node = inside::Node {
+                    mode,
+                    device: (major, minor),
+                    owner: (uid, gid),
+                };
+                inside::mknod(self.fd(dir)?, path, node)?;
+            }
+            StageOp::Symlink { dir, path, target } => {
+                inside::symlink(self.fd(dir)?, path, target)?;
+            }
+            StageOp::Mkdir { dir, path, mode } => inside::mkdir(self.fd(dir)?, path, mode)?,
+            StageOp::Mask {
+                dir,
+                path,
+                null,
+                empty,
+            } => {
+                mounts::mask(self, self.fd(dir)?, path, null, empty)?;
+            }
+            StageOp::ReadonlyPath { dir, path } => mounts::readonly_path(self.fd(dir)?, path)?,
+            StageOp::PivotRoot { slot } => mounts::pivot_root(self.fd(slot)?)?,
+            StageOp::MoveRoot { slot } => mounts::move_root(self.fd(slot)?)?,
+            StageOp::Chroot { slot } => mounts::change_root(self.fd(slot)?)?,
+            StageOp::Sysctl { proc, path, value }
+            | StageOp::ExecLabel {
+                proc,
+                file: path,
+                value,
+            } => {
+                inside::write_kernel_file(self.fd(proc)?, path, value.to_bytes())?;
+            }
+            StageOp::Console {
+                socket,
+                dir,
+                rows,
+                columns,
+                uid,
+                mount,
+            } => {
+                let console = console::Console {
+                    size: (rows, columns),
+                    uid,
+                    mount,
+                };
+                console::set_up(self.fd(socket)?, self.fd(dir)?, console)?;
+            }
+
+            StageOp::Personality { persona } => process::personality(persona)?,
+            StageOp::Rlimit {
+                resource,
+                soft,
+                hard,
+            } => process::set_rlimit(resource, soft, hard)?,
+            StageOp::Scheduler {
+                policy,
+                flags,
+                nice,
+                priority,
+                runtime,
+                deadline,
+                period,
+            } => {
+                let size = 0;
+                process::sched_setattr(&process::SchedAttr {
+                    size,
+                    policy,
+                    flags,
+                    nice,
+                    priority,
+                    runtime,
+                    deadline,
+                    period,
+                })?;
+            }
+            StageOp::IoPriority { value } => process::set_io_priority(value)?,
+            StageOp::Umask { mask } => drop(fs::umask(mask)),
+            StageOp::BoundingSet { keep } => identity::bounding_set(keep)?,
+            StageOp::Groups { groups } => process::setgroups(groups)?,
+            StageOp::User { uid, gid } => identity::change_user(uid, gid)?,
+            StageOp::Capabilities {
+                effective,
+                permitted,
+                inheritable,
+            } => {
+                process::capset(effective, permitted, inheritable)?;
+            }
+            StageOp::Ambient { set } => identity::raise_ambient(set)?,
+            StageOp::NoNewPrivs {} => process::no_new_privs()?,
+            StageOp::Seccomp { program, flags } => drop(process::seccomp_filter(program, flags)?),
+            StageOp::Chdir { path } => inside::change_directory(path)?,
+
+            StageOp::FindExecutable { name, search } => self.executable.find(name, search)?,
+            StageOp::Home { uid } => self.executable.find_home(uid)?,
+            StageOp::AwaitStart { listener } => self.await_start(listener)?,
+            StageOp::CloseRange { first } => identity::close_range(first)?,
+            StageOp::Exec { args, env } => return Err(exec::exec(self, args, env)),
+            StageOp::Hook {
+                kind: _,
+                index: _,
+                path,
+                args,
+                env,
+                timeout,
+                state,
+            } => {
+                hook::run(&hook::Hook {
+                    path,
+                    args,
+                    env,
+                    timeout,
+                    state,
+                    pid: self.pid,
+                })?;
+            }
+
+            StageOp::OpenRoot { .. }
+            | StageOp::OpenTree { .. }
+            | StageOp::OpenNamespace { .. }
+            | StageOp::OpenNull { .. }
+            | StageOp::OpenDevice { .. }
+            | StageOp::ConnectConsole { .. }
+            | StageOp::ListenStart { .. }
+            | StageOp::IdmapTree { .. }
+            | StageOp::CgroupCreate { .. }
+            | StageOp::CgroupWrite { .. }
+            | StageOp::CgroupDevices { .. }
+            | StageOp::CgroupOpen { .. }
+            | StageOp::CgroupJoin { .. }
+            | StageOp::Clone { .. }
+            | StageOp::EnterNamespace { .. }
+            | StageOp::LeaveNamespace { .. }
+            | StageOp::WriteProc { .. }
+            | StageOp::WriteState { .. }
+            | StageOp::WritePidFile { .. }
+            | StageOp::Handoff { .. } => return Err(Errno::ENOSYS.into()),
+        }
+        Ok(())
+    }
+}

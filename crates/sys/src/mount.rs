@@ -1,0 +1,236 @@
+//! Mounts. Data that is absent reaches the kernel as NULL: an empty string would make it
+//! allocate and copy a page on each call.
+
+use core::ffi::CStr;
+
+use crate::{AT_FDCWD, Fd, Result, as_fd, call, fd};
+
+/// `MS_*` of `linux/mount.h`.
+pub mod ms {
+    /// Read-only.
+    pub const RDONLY: u64 = 1;
+    /// Ignore set-user-id bits.
+    pub const NOSUID: u64 = 1 << 1;
+    /// No access to devices.
+    pub const NODEV: u64 = 1 << 2;
+    /// No execution.
+    pub const NOEXEC: u64 = 1 << 3;
+    /// Write at once.
+    pub const SYNCHRONOUS: u64 = 1 << 4;
+    /// Change an existing mount.
+    pub const REMOUNT: u64 = 1 << 5;
+    /// Mandatory locks.
+    pub const MANDLOCK: u64 = 1 << 6;
+    /// Directories are written at once.
+    pub const DIRSYNC: u64 = 1 << 7;
+    /// Symbolic links are not followed.
+    pub const NOSYMFOLLOW: u64 = 1 << 8;
+    /// Access times are not kept.
+    pub const NOATIME: u64 = 1 << 10;
+    /// Nor those of directories.
+    pub const NODIRATIME: u64 = 1 << 11;
+    /// Bind.
+    pub const BIND: u64 = 1 << 12;
+    /// Move.
+    pub const MOVE: u64 = 1 << 13;
+    /// With the mounts below.
+    pub const REC: u64 = 1 << 14;
+    /// Quiet.
+    pub const SILENT: u64 = 1 << 15;
+    /// Cannot be bound.
+    pub const UNBINDABLE: u64 = 1 << 17;
+    /// Neither receives nor sends.
+    pub const PRIVATE: u64 = 1 << 18;
+    /// Receives.
+    pub const SLAVE: u64 = 1 << 19;
+    /// Receives and sends.
+    pub const SHARED: u64 = 1 << 20;
+    /// Access times relative to modification times.
+    pub const RELATIME: u64 = 1 << 21;
+    /// Version number of inodes.
+    pub const I_VERSION: u64 = 1 << 23;
+    /// Every access time is kept.
+    pub const STRICTATIME: u64 = 1 << 24;
+    /// Times are written late.
+    pub const LAZYTIME: u64 = 1 << 25;
+}
+
+/// `MOUNT_ATTR_*` of `linux/mount.h`.
+pub mod attr {
+    /// Read-only.
+    pub const RDONLY: u64 = 0x01;
+    /// Ignore set-user-id bits.
+    pub const NOSUID: u64 = 0x02;
+    /// No access to devices.
+    pub const NODEV: u64 = 0x04;
+    /// No execution.
+    pub const NOEXEC: u64 = 0x08;
+    /// The bits that say how access times are kept; 0 is relatime.
+    pub const ATIME: u64 = 0x70;
+    /// Not kept.
+    pub const NOATIME: u64 = 0x10;
+    /// Always kept.
+    pub const STRICTATIME: u64 = 0x20;
+    /// Those of directories are not kept.
+    pub const NODIRATIME: u64 = 0x80;
+    /// Owners are mapped.
+    pub const IDMAP: u64 = 0x10_0000;
+    /// Symbolic links are not followed.
+    pub const NOSYMFOLLOW: u64 = 0x20_0000;
+}
+
+const AT_EMPTY_PATH: usize = 0x1000;
+const AT_RECURSIVE: usize = 0x8000;
+const AT_SYMLINK_NOFOLLOW: usize = 0x100;
+const CLOEXEC: usize = crate::fs::oflag::CLOEXEC as usize;
+
+fn pointer(string: Option<&CStr>) -> usize {
+    string.map_or(0, |string| string.as_ptr() as usize)
+}
+
+/// mount(2). `data` is either absent or says something.
+pub fn mount(
+    source: Option<&CStr>,
+    target: &CStr,
+    fstype: Option<&CStr>,
+    flags: u64,
+    data: Option<&CStr>,
+) -> Result<()> {
+    let data = data.filter(|data| !data.is_empty());
+    // SAFETY: every string ends with a NUL or is NULL, as mount(2) allows.
+    unsafe {
+        call!(
+            MOUNT,
+            pointer(source),
+            target.as_ptr() as usize,
+            pointer(fstype),
+            flags as usize,
+            pointer(data)
+        )
+        .map(drop)
+    }
+}
+
+/// umount2(2).
+pub fn umount(target: &CStr, flags: u32) -> Result<()> {
+    // SAFETY: `target` ends with a NUL.
+    unsafe { call!(UMOUNT2, target.as_ptr() as usize, flags as usize).map(drop) }
+}
+
+/// `MNT_DETACH` of umount2(2).
+pub const MNT_DETACH: u32 = 2;
+
+/// open_tree(2) with `OPEN_TREE_CLONE`: a detached copy of the mount at a path; an empty
+/// path is the directory itself.
+pub fn open_tree(dir: Fd, path: &CStr, recursive: bool, nofollow: bool) -> Result<Fd> {
+    const OPEN_TREE_CLONE: usize = 1;
+    let mut flags = OPEN_TREE_CLONE | CLOEXEC;
+    if path.is_empty() {
+        flags |= AT_EMPTY_PATH;
+    }
+    if recursive {
+        flags |= AT_RECURSIVE;
+    }
+    if nofollow {
+        flags |= AT_SYMLINK_NOFOLLOW;
+    }
+    // SAFETY: `path` ends with a NUL.
+    unsafe { call!(OPEN_TREE, fd(dir), path.as_ptr() as usize, flags).map(as_fd) }
+}
+
+/// move_mount(2) of the mount that `from` holds onto what `to` and `path` name; an empty
+/// path is `to` itself.
+pub fn move_mount(from: Fd, to: Fd, path: &CStr) -> Result<()> {
+    const F_EMPTY_PATH: usize = 0x4;
+    const T_EMPTY_PATH: usize = 0x40;
+    let flags = F_EMPTY_PATH | if path.is_empty() { T_EMPTY_PATH } else { 0 };
+    // SAFETY: both strings end with a NUL.
+    unsafe {
+        call!(
+            MOVE_MOUNT,
+            fd(from),
+            c"".as_ptr() as usize,
+            fd(to),
+            path.as_ptr() as usize,
+            flags
+        )
+        .map(drop)
+    }
+}
+
+/// mount_setattr(2) on the mount that `mount` holds. `userns` is the user namespace of
+/// `MOUNT_ATTR_IDMAP`, else 0.
+pub fn mount_setattr(
+    mount: Fd,
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns: u64,
+    recursive: bool,
+) -> Result<()> {
+    let attributes = [set, clear, propagation, userns];
+    let flags = AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    // SAFETY: the path ends with a NUL; `attributes` is a `struct mount_attr` of 32 bytes.
+    unsafe {
+        call!(
+            MOUNT_SETATTR,
+            fd(mount),
+            c"".as_ptr() as usize,
+            flags,
+            attributes.as_ptr() as usize,
+            size_of_val(&attributes)
+        )
+        .map(drop)
+    }
+}
+
+/// fsopen(2).
+pub fn fsopen(fstype: &CStr) -> Result<Fd> {
+    const FSOPEN_CLOEXEC: usize = 1;
+    // SAFETY: `fstype` ends with a NUL.
+    unsafe { call!(FSOPEN, fstype.as_ptr() as usize, FSOPEN_CLOEXEC).map(as_fd) }
+}
+
+fn fsconfig(context: Fd, command: usize, key: usize, value: usize) -> Result<()> {
+    // SAFETY: the callers below pass NULL or strings that end with a NUL.
+    unsafe { call!(FSCONFIG, fd(context), command, key, value, 0).map(drop) }
+}
+
+/// fsconfig(2) `FSCONFIG_SET_FLAG`.
+pub fn fsconfig_flag(context: Fd, key: &CStr) -> Result<()> {
+    fsconfig(context, 0, key.as_ptr() as usize, 0)
+}
+
+/// fsconfig(2) `FSCONFIG_SET_STRING`.
+pub fn fsconfig_string(context: Fd, key: &CStr, value: &CStr) -> Result<()> {
+    fsconfig(context, 1, key.as_ptr() as usize, value.as_ptr() as usize)
+}
+
+/// fsconfig(2) `FSCONFIG_CMD_CREATE`.
+pub fn fsconfig_create(context: Fd) -> Result<()> {
+    fsconfig(context, 6, 0, 0)
+}
+
+/// fsmount(2): a detached mount with these `MOUNT_ATTR_*`.
+pub fn fsmount(context: Fd, attributes: u64) -> Result<Fd> {
+    const FSMOUNT_CLOEXEC: usize = 1;
+    // SAFETY: no memory is passed.
+    unsafe { call!(FSMOUNT, fd(context), FSMOUNT_CLOEXEC, attributes as usize).map(as_fd) }
+}
+
+/// pivot_root(2) of the current directory, with the old root stacked on the same place.
+pub fn pivot_root_here() -> Result<()> {
+    // SAFETY: both strings end with a NUL.
+    unsafe { call!(PIVOT_ROOT, c".".as_ptr() as usize, c".".as_ptr() as usize).map(drop) }
+}
+
+/// chroot(2).
+pub fn chroot(path: &CStr) -> Result<()> {
+    // SAFETY: `path` ends with a NUL.
+    unsafe { call!(CHROOT, path.as_ptr() as usize).map(drop) }
+}
+
+/// A detached copy of the mount at an absolute or relative path.
+pub fn open_tree_path(path: &CStr, recursive: bool, nofollow: bool) -> Result<Fd> {
+    open_tree(AT_FDCWD, path, recursive, nofollow)
+}

@@ -1,0 +1,180 @@
+//! What a program without a C library needs: its memory and the functions that the
+//! compiler calls.
+
+use core::ffi::CStr;
+
+use crate::process::Arg;
+use crate::{Result, call, fd};
+
+/// Room for `count` places of an argument vector, all of them the end; it is never given
+/// back.
+pub fn vector<'a>(count: usize) -> Result<&'a mut [Arg<'a>]> {
+    let bytes = count
+        .checked_mul(size_of::<Arg<'_>>())
+        .ok_or(crate::Errno::ENOMEM)?;
+    let address = map(bytes)?;
+    // SAFETY: the mapping is new, large enough, aligned to a page, filled with zeros, which is
+    // `Arg::END`, and never unmapped.
+    Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut Arg<'a>, count) })
+}
+
+/// Room for `count` numbers, zeros; it is never given back.
+pub fn numbers(count: usize) -> Result<&'static mut [i32]> {
+    let bytes = count
+        .checked_mul(size_of::<i32>())
+        .ok_or(crate::Errno::ENOMEM)?;
+    let address = map(bytes)?;
+    // SAFETY: the mapping is new, large enough, aligned to a page, filled with zeros and never
+    // unmapped.
+    Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut i32, count) })
+}
+
+/// Room for `count` bytes, zeros; it is never given back.
+pub fn bytes(count: usize) -> Result<&'static mut [u8]> {
+    let address = map(count)?;
+    // SAFETY: the mapping is new, large enough, filled with zeros and never unmapped.
+    Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut u8, count) })
+}
+
+/// mmap(2): new private memory.
+fn map(bytes: usize) -> Result<usize> {
+    const PROT_READ_WRITE: usize = 3;
+    const MAP_PRIVATE_ANONYMOUS: usize = 0x22;
+    // SAFETY: a mapping at an address that the kernel chooses changes no other.
+    unsafe {
+        call!(
+            MMAP,
+            0,
+            bytes.max(1),
+            PROT_READ_WRITE,
+            MAP_PRIVATE_ANONYMOUS,
+            fd(-1),
+            0
+        )
+    }
+}
+
+/// The bytes at a fixed address that the program's own headers map.
+///
+/// # Safety
+/// `length` bytes from `address` on must be mapped, and never change.
+#[must_use]
+pub unsafe fn mapped(address: usize, length: usize) -> &'static [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(address), length) }
+}
+
+/// Copies a string and its NUL to the front of `buffer`; `None` where it does not fit.
+pub fn copy_string<'b>(string: &CStr, buffer: &'b mut [u8]) -> Option<&'b CStr> {
+    let bytes = string.to_bytes_with_nul();
+    let place = buffer.get_mut(..bytes.len())?;
+    place.copy_from_slice(bytes);
+    CStr::from_bytes_with_nul(place).ok()
+}
+
+/// The functions that the compiler calls where a C library would have them.
+#[cfg(feature = "freestanding")]
+mod memory {
+    /// memcpy(3).
+    #[cfg(target_arch = "x86_64")]
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
+        // SAFETY: the compiler's promise is that both runs are valid and apart; the direction
+        // flag is clear by the calling convention.
+        unsafe {
+            core::arch::asm!(
+                "rep movsb",
+                inout("rcx") count => _,
+                inout("rdi") to => _,
+                inout("rsi") from => _,
+                options(nostack, preserves_flags),
+            );
+        }
+        to
+    }
+
+    /// memset(3).
+    #[cfg(target_arch = "x86_64")]
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memset(to: *mut u8, value: i32, count: usize) -> *mut u8 {
+        // SAFETY: as for memcpy.
+        unsafe {
+            core::arch::asm!(
+                "rep stosb",
+                inout("rcx") count => _,
+                inout("rdi") to => _,
+                in("al") value as u8,
+                options(nostack, preserves_flags),
+            );
+        }
+        to
+    }
+
+    /// memcpy(3).
+    #[cfg(not(target_arch = "x86_64"))]
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
+        for at in 0..count {
+            // SAFETY: both runs are valid; volatile, so that the compiler does not make this
+            // loop a call of memcpy.
+            unsafe { to.add(at).write_volatile(from.add(at).read_volatile()) };
+        }
+        to
+    }
+
+    /// memset(3).
+    #[cfg(not(target_arch = "x86_64"))]
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memset(to: *mut u8, value: i32, count: usize) -> *mut u8 {
+        for at in 0..count {
+            // SAFETY: as for memcpy.
+            unsafe { to.add(at).write_volatile(value as u8) };
+        }
+        to
+    }
+
+    /// memmove(3).
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
+        if (to as usize).wrapping_sub(from as usize) >= count {
+            // SAFETY: copied forwards, what is read was not written before.
+            return unsafe { memcpy(to, from, count) };
+        }
+        for at in (0..count).rev() {
+            // SAFETY: both runs are valid; backwards, what is read was not written before.
+            unsafe { to.add(at).write_volatile(from.add(at).read_volatile()) };
+        }
+        to
+    }
+
+    /// memcmp(3).
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, count: usize) -> i32 {
+        for at in 0..count {
+            // SAFETY: both runs are valid.
+            let (x, y) = unsafe { (a.add(at).read_volatile(), b.add(at).read_volatile()) };
+            if x != y {
+                return i32::from(x) - i32::from(y);
+            }
+        }
+        0
+    }
+
+    /// bcmp(3).
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, count: usize) -> i32 {
+        // SAFETY: the compiler's promise.
+        unsafe { memcmp(a, b, count) }
+    }
+
+    /// strlen(3), which `CStr` calls.
+    #[unsafe(no_mangle)]
+    unsafe extern "C" fn strlen(string: *const u8) -> usize {
+        let mut length = 0;
+        // SAFETY: the string ends with a NUL.
+        while unsafe { string.add(length).read_volatile() } != 0 {
+            length += 1;
+        }
+        length
+    }
+}

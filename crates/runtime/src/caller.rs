@@ -26,3 +26,16 @@ pub fn state_root(rootless: Rootless) -> PathBuf {
         (user, None) => PathBuf::from(format!("/run/user/{user}/pipkin")),
     }
 }
+
+/// The name of a user id in the host's passwd; its number where it has none.
+#[must_use]
+pub fn name(uid: u32) -> String {
+    let text = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let number = uid.to_string();
+    let found = text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then(|| name.to_owned())
+    });
+    found.unwrap_or(number)
+}

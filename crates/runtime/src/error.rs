@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pipkin_sys::Errno;
+
 /// The error of every command: a sentence, and what is known about it in fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Error {
@@ -50,6 +52,26 @@ impl Error {
         }
     }
 
+    /// A failed operation on a file: what was tried, and the system's words.
+    pub fn io(what: impl fmt::Display, error: &std::io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(number) => Self::errno(what, Errno::new(number)),
+            None => Self::new(format!("{what}: {error}")),
+        }
+    }
+
+    /// A failed system call: what was tried, and the kernel's words.
+    pub fn errno(what: impl fmt::Display, errno: Errno) -> Self {
+        Self { errno: Some(errno.number()), ..Self::new(format!("{what}: {errno}")) }
+    }
+
+    /// A container that does not exist.
+    #[must_use]
+    pub fn missing(id: &str) -> Self {
+        Self::new(format!("container {id:?} does not exist"))
+            .with_hint("`list` shows those that do; --root says where they are kept")
+    }
+
     /// Adds what was being done, unless it is known.
     #[must_use]
     pub fn about(mut self, subject: impl Into<String>) -> Self {
@@ -62,6 +84,29 @@ impl Error {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+}
+
+impl From<pipkin_plan::Invalid> for Error {
+    fn from(invalid: pipkin_plan::Invalid) -> Self {
+        Self {
+            message: invalid.message,
+            pointer: Some(invalid.pointer),
+            hint: invalid.hint,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<crate::cgroup::Error> for Error {
+    fn from(error: crate::cgroup::Error) -> Self {
+        Self {
+            message: error.to_string(),
+            pointer: error.pointer,
+            errno: error.errno.map(Errno::number),
+            hint: error.hint,
+            ..Self::default()
+        }
     }
 }
 

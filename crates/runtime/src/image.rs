@@ -16,6 +16,10 @@ include!(concat!(env!("OUT_DIR"), "/init_layout.rs"));
 
 static PROGRAM: &[u8; PLAN_OFFSET] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
+/// What /proc/PID/exe shows of a container that waits: `/memfd:pipkin (deleted)`. With
+/// `memfd:` it fits the 15 characters of a process's name.
+pub const NAME: &str = "pipkin";
+
 const LENGTH_SIZE: usize = size_of::<u64>();
 
 /// Makes the executable. `name` is what /proc/PID/exe shows.

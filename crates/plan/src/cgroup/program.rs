@@ -91,6 +91,8 @@ pub(super) fn device_program(policy: &Policy) -> Vec<u8> {
     code.0
 }
 
+/// A rule that decides in any case ends the search, or that among its major number: the
+/// verifier refuses code that cannot be reached.
 fn rules_of(code: &mut Code, policy: &Policy, kind: Kind) {
     let mut rules = policy
         .rules
@@ -103,19 +105,21 @@ fn rules_of(code: &mut Code, policy: &Policy, kind: Kind) {
         let skip = first
             .major
             .map(|major| code.unless_equal(MAJOR, major.cast_signed()));
-        rule(code, first);
+        let mut decided = rule(code, first);
         while let Some(next) = rules.next_if(|next| next.major == first.major) {
-            rule(code, next);
+            decided = decided || rule(code, next);
         }
-        if let Some(skip) = skip {
-            code.land(skip);
+        match skip {
+            Some(skip) => code.land(skip),
+            None if decided => return,
+            None => {}
         }
     }
     code.answer(policy.default_allow);
 }
 
-/// What follows the comparison of the major number.
-fn rule(code: &mut Code, rule: &Rule) {
+/// What follows the comparison of the major number. Says whether it decides in any case.
+fn rule(code: &mut Code, rule: &Rule) -> bool {
     let skip = rule
         .minor
         .map(|minor| code.unless_equal(MINOR, minor.cast_signed()));
@@ -133,4 +137,5 @@ fn rule(code: &mut Code, rule: &Rule) {
     if let Some(skip) = skip {
         code.land(skip);
     }
+    rule.allow && rule.access == Access::ALL && rule.minor.is_none()
 }

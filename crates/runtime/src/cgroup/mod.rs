@@ -12,12 +12,19 @@
 //! another process's number, or anything into `cgroup.procs`, makes the kernel wait for
 //! an RCU grace period under a global lock: 7 ms instead of 10 µs.
 
+mod apply;
 mod create;
+mod enable;
 mod error;
+mod file;
+mod freeze;
 mod group;
+mod kill;
 mod layout;
+mod remove;
+mod walk;
 
 pub use create::{Created, Request, create};
-pub use error::Error;
+pub use error::{Error, Fault};
 pub use group::{Dir, Group};
 pub use layout::{Hierarchy, Kind, Layout, Location};

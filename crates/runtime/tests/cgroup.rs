@@ -1,0 +1,419 @@
+//! Control groups against the kernel, as root: on the host's own layout, on a view with
+//! v1 only and on one with v2 only. The views are private mount namespaces, in which this
+//! program runs itself again.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Inside, SECOND, limits, nothing_left, request, unique, view};
+use pipkin_plan::cgroup::{Controller, Controllers, Version, Write, devices, writes};
+use pipkin_runtime::cgroup::{Created, Kind, Layout, Location, create};
+use rustix::process::Signal;
+
+/// Runs each `inner` test in the view of the host, of v1 and of v2.
+macro_rules! everywhere {
+    ($($name:ident => $inner:ident;)*) => {
+        $(
+            mod $name {
+                #[test]
+                fn host() { super::view("true", stringify!($inner)); }
+                #[test]
+                fn v1() { super::view("umount /sys/fs/cgroup/unified", stringify!($inner)); }
+                #[test]
+                fn v2() {
+                    super::view("mount -t cgroup2 none /sys/fs/cgroup", stringify!($inner));
+                }
+            }
+        )*
+    };
+}
+
+everywhere! {
+    life => inner_life;
+    sub_groups => inner_sub_groups;
+    in_use => inner_in_use;
+    undo => inner_undo;
+    fork_bomb => inner_fork_bomb;
+    device_rules => inner_device_rules;
+    values => inner_values;
+    absent => inner_absent;
+}
+
+fn made(name: &str, writes: &[Write]) -> (Layout, Created) {
+    let layout = Layout::probe().unwrap();
+    let location = Location::resolve(Some(&unique(name)), "id").unwrap();
+    let created = create(&layout, &request(&location, writes)).unwrap();
+    created.group.apply(writes).unwrap();
+    (layout, created)
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_life() {
+    let (layout, created) = made("life", &[]);
+    let group = created.group.clone();
+    assert_eq!(
+        group.dirs.len(),
+        layout.v1.len() + usize::from(layout.v2.is_some())
+    );
+    let mut inside = Inside::start(&group, "exec sleep 100");
+    assert_eq!(group.pids().unwrap(), [inside.pid()]);
+    let known: Vec<String> = inside
+        .groups()
+        .into_iter()
+        .filter(|(name, _)| group.dirs.iter().any(|d| d.hierarchy == *name))
+        .map(|(_, path)| path)
+        .collect();
+    assert_eq!(known.len(), group.dirs.len());
+    assert!(known.iter().all(|p| *p == unique("life")), "{known:?}");
+
+    assert!(!group.is_frozen().unwrap());
+    group.freeze(SECOND).unwrap();
+    assert!(group.is_frozen().unwrap());
+    group.thaw(SECOND).unwrap();
+    assert!(!group.is_frozen().unwrap());
+
+    // Signals reach a frozen group, and it is still frozen. (Frozen by v2, a process
+    // would die of SIGTERM at once.)
+    group.freeze(SECOND).unwrap();
+    group.kill_all(Signal::WINCH).unwrap();
+    assert!(group.is_frozen().unwrap());
+    assert!(inside.runs());
+    let error = group.remove(Duration::from_millis(50)).unwrap_err();
+    let hint = error.hint.clone().unwrap();
+    assert!(
+        hint.contains("(sleep)") && hint.contains(&inside.number()),
+        "{error}: {hint}"
+    );
+    assert_eq!(error.errno.unwrap(), pipkin_sys::Errno::EBUSY);
+
+    group.kill_all(Signal::KILL).unwrap();
+    // Not reaped and perhaps not dead yet: removal waits.
+    group.remove(SECOND * 5).unwrap();
+    inside.wait();
+    assert_eq!(group.pids().unwrap(), []);
+    assert!(!group.is_frozen().unwrap());
+    group.kill_all(Signal::KILL).unwrap();
+    group.remove(SECOND).unwrap();
+    nothing_left("life");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_sub_groups() {
+    let (_, created) = made("sub", &[]);
+    let group = created.group;
+    let mut insides = Vec::new();
+    for dir in &group.dirs {
+        let mut path = dir.path.clone();
+        for name in ["a", "b c", "d"] {
+            path = path.join(name);
+            std::fs::create_dir(&path).unwrap();
+            if dir.hierarchy.contains("cpuset") {
+                std::fs::write(path.join("cpuset.cpus"), "0").unwrap();
+                std::fs::write(path.join("cpuset.mems"), "0").unwrap();
+            }
+        }
+        std::fs::create_dir(dir.path.join("empty")).unwrap();
+        let sub = pipkin_runtime::cgroup::Group {
+            dirs: vec![pipkin_runtime::cgroup::Dir {
+                hierarchy: dir.hierarchy.clone(),
+                path,
+            }],
+        };
+        let top = Inside::start(&group, "exec sleep 100");
+        let deep = Inside::start_in(&group, &sub, "exec sleep 100");
+        insides.extend([top, deep]);
+    }
+    assert_eq!(group.pids().unwrap().len(), insides.len());
+    group.kill_all(Signal::KILL).unwrap();
+    group.remove(SECOND * 5).unwrap();
+    insides.iter_mut().for_each(Inside::wait);
+    nothing_left("sub");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_in_use() {
+    let (layout, created) = made("used", &[]);
+    let mut inside = Inside::start(&created.group, "exec sleep 100");
+    let location = Location::resolve(Some(&unique("used")), "id").unwrap();
+    let error = create(&layout, &request(&location, &[])).unwrap_err();
+    assert!(error.to_string().contains("has 1 processes"), "{error}");
+    assert_eq!(
+        created.group.pids().unwrap().len(),
+        1,
+        "the other's group was touched"
+    );
+    created.group.kill_all(Signal::KILL).unwrap();
+    inside.wait();
+
+    // Empty and there is fine, and undo leaves what was there.
+    let again = create(&layout, &request(&location, &[])).unwrap();
+    assert_eq!(again.made, Vec::<std::path::PathBuf>::new());
+    again.undo().unwrap();
+    assert!(created.group.dirs.iter().all(|d| d.path.is_dir()));
+
+    created.group.freeze(SECOND).unwrap();
+    let error = create(&layout, &request(&location, &[])).unwrap_err();
+    assert!(error.to_string().contains("is frozen"), "{error}");
+    created.group.thaw(SECOND).unwrap();
+    created.undo().unwrap();
+    nothing_left("used");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_undo() {
+    let layout = Layout::probe().unwrap();
+    let path = unique("undo");
+    let location = Location::resolve(Some(&format!("{path}/b/c")), "id").unwrap();
+    let created = create(&layout, &request(&location, &[])).unwrap();
+    assert_eq!(created.made.len(), 3 * created.group.dirs.len());
+    // A neighbour that has come to use a parent keeps it.
+    let neighbour = created.group.dirs[0].path.parent().unwrap().join("other");
+    std::fs::create_dir(&neighbour).unwrap();
+    created.undo().unwrap();
+    assert!(neighbour.is_dir());
+    std::fs::remove_dir(&neighbour).unwrap();
+    std::fs::remove_dir(neighbour.parent().unwrap()).unwrap();
+    std::fs::remove_dir(neighbour.parent().unwrap().parent().unwrap()).unwrap();
+    nothing_left("undo");
+
+    // A failure half-way leaves nothing: the last hierarchy has a file of that name.
+    let file = match layout.kind {
+        Kind::V1 => "release_agent",
+        _ => "cgroup.max.depth",
+    };
+    let location = Location::resolve(Some(&format!("{path}/{file}/x")), "id").unwrap();
+    let created = create(&layout, &request(&location, &[]));
+    match layout.kind {
+        Kind::V1 => created.unwrap().undo().unwrap(),
+        _ => {
+            let error = created.unwrap_err();
+            assert_eq!(error.errno, Some(pipkin_sys::Errno::EEXIST), "{error}");
+        }
+    }
+    nothing_left("undo");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_fork_bomb() {
+    let (layout, created) = made("bomb", &[]);
+    let script = "f() { sleep 0.01 & sleep 0.01 & f & f; }; i=0; \
+                  while [ $i -lt 20 ]; do (while :; do (sleep 0.01 &) ; done) & i=$((i+1)); done; wait";
+    let mut inside = Inside::start(&created.group, script);
+    std::thread::sleep(Duration::from_millis(100));
+    created.group.kill_all(Signal::KILL).unwrap();
+    inside.wait();
+    created
+        .group
+        .remove(SECOND * 5)
+        .unwrap_or_else(|e| panic!("{e} {:?} {:?}", e.hint, layout.kind));
+    nothing_left("bomb");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_device_rules() {
+    use pipkin_spec::resources::DeviceRule;
+    let rule = |allow, kind: &str, major, minor, access: &str| DeviceRule {
+        allow,
+        kind: Some(kind.to_owned()),
+        major,
+        minor,
+        access: Some(access.to_owned()),
+    };
+    let deny_all = || rule(false, "a", None, None, "rwm");
+    let cases = [
+        vec![],
+        vec![deny_all()],
+        vec![deny_all(), rule(true, "c", Some(10), Some(200), "r")],
+        vec![
+            rule(true, "c", Some(10), None, "r"),
+            rule(true, "c", Some(10), Some(200), "w"),
+        ],
+        vec![rule(true, "a", None, None, "rwm")],
+        vec![
+            rule(true, "a", None, None, "rwm"),
+            rule(false, "c", Some(10), Some(200), "w"),
+        ],
+        vec![
+            rule(true, "c", None, None, "rw"),
+            rule(false, "c", Some(10), Some(200), "rw"),
+        ],
+        vec![
+            rule(true, "b", Some(7), None, "rw"),
+            rule(false, "b", Some(7), Some(77), "rw"),
+        ],
+    ];
+    let host = Layout::probe().unwrap().host();
+    let on_v1 = host.side(Controller::Devices) == Some(Version::V1);
+    let nodes = [
+        (devices::Kind::Char, 1, 3),
+        (devices::Kind::Char, 1, 4),
+        (devices::Kind::Char, 10, 200),
+        (devices::Kind::Char, 10, 777),
+        (devices::Kind::Block, 7, 77),
+        (devices::Kind::Block, 7, 78),
+    ];
+    let dir = common::Nodes::make(&nodes);
+    for rules in cases {
+        let policy = devices::policy(&rules).unwrap();
+        let writes = match (on_v1, policy.v1_writes()) {
+            (true, Ok(writes)) => writes,
+            (true, Err(_)) => continue,
+            (false, _) => Vec::new(),
+        };
+        let (_, created) = made("devices", &writes);
+        if !on_v1 {
+            // Twice: the second takes the first one's place.
+            let everything = devices::policy(&[rule(true, "a", None, None, "rwm")]).unwrap();
+            created.group.attach_devices(&everything.program()).unwrap();
+            created.group.attach_devices(&policy.program()).unwrap();
+        }
+        let got = dir.try_all(&created.group);
+        let want = dir.expect(&policy);
+        assert_eq!(got, want, "{rules:?}");
+        created.group.remove(SECOND * 5).unwrap();
+    }
+    nothing_left("devices");
+}
+
+/// Every limit that this view has a controller for reads back as it was written.
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_values() {
+    let layout = Layout::probe().unwrap();
+    let (limits, expect) = limits(&layout.host());
+    let writes = writes(&limits, &layout.host()).unwrap();
+    let (_, created) = made("values", &writes);
+    for (version, controller, file, value) in expect {
+        let dir = match version {
+            Version::V1 => created.group.v1(controller),
+            Version::V2 => created.group.unified(),
+        };
+        let text = std::fs::read_to_string(dir.unwrap().join(file)).unwrap();
+        assert!(
+            text.lines().any(|l| l == value),
+            "{file}: {text:?}, not {value:?}"
+        );
+    }
+    // An update in the other direction, where the order of the writes is the other way.
+    created.group.apply(&writes).unwrap();
+    created.group.remove(SECOND).unwrap();
+    nothing_left("values");
+}
+
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_absent() {
+    let layout = Layout::probe().unwrap();
+    let host = layout.host();
+    let with = |pids| pipkin_spec::Resources {
+        pids: Some(pipkin_spec::resources::Pids { limit: Some(pids) }),
+        ..Default::default()
+    };
+    let limits = pipkin_plan::cgroup::normalise(&with(10)).unwrap();
+    if host.side(Controller::Pids).is_none() {
+        let error = writes(&limits, &host).unwrap_err();
+        assert_eq!(error.pointer, "/linux/resources/pids/limit");
+        assert!(error.to_string().contains("controller pids"), "{error}");
+        // And where the plan believed in it, the kernel's answer is explained.
+        let all: Controllers = Controller::ALL.into_iter().collect();
+        let believed = pipkin_plan::cgroup::Host {
+            v1: Controllers::NONE,
+            v2: Some(all),
+        };
+        let wrong = writes(&limits, &believed).unwrap();
+        let location = Location::resolve(Some(&unique("absent")), "id").unwrap();
+        let error = create(&layout, &request(&location, &wrong)).unwrap_err();
+        assert!(error.to_string().contains("no controller pids"), "{error}");
+    }
+    let zero = pipkin_plan::cgroup::normalise(&with(0)).unwrap();
+    assert_eq!(writes(&zero, &host).unwrap(), []);
+    nothing_left("absent");
+}
+
+#[test]
+fn errors_name_file_value_pointer_and_hint() {
+    let text = r#"{"cpu": {"cpus": "4000"}}"#;
+    let resources: pipkin_spec::Resources = serde_json::from_str(text).unwrap();
+    let layout = Layout::probe().unwrap();
+    if layout.host().side(Controller::Cpuset) != Some(Version::V1) {
+        return;
+    }
+    let limits = pipkin_plan::cgroup::normalise(&resources).unwrap();
+    let writes = writes(&limits, &layout.host()).unwrap();
+    let location = Location::resolve(Some(&unique("errors")), "id").unwrap();
+    let created = create(&layout, &request(&location, &writes)).unwrap();
+    let error = created.group.apply(&writes).unwrap_err();
+    assert_eq!(error.pointer.as_deref(), Some("/linux/resources/cpu/cpus"));
+    assert_eq!(error.value.as_deref(), Some("4000"));
+    assert!(error.path.ends_with("cpuset.cpus"));
+    assert!(
+        error
+            .hint
+            .as_ref()
+            .unwrap()
+            .contains("parent group has \"0"),
+        "{:?}",
+        error.hint
+    );
+    created.undo().unwrap();
+    nothing_left("errors");
+}
+
+#[test]
+fn layouts() {
+    let layout = Layout::probe().unwrap();
+    let root = Path::new("/sys/fs/cgroup");
+    // Hierarchies that are not mounted are not there.
+    let own = "12:misc:/\n3:cpu:/a\n5:name=nobody:/\n0::/b\n";
+    let other = Layout::probe_at(root, own).unwrap();
+    assert!(other.v1.iter().all(|h| h.name == "cpu"));
+    let nothing = Layout::probe_at(Path::new("/proc"), own).unwrap();
+    assert_eq!(nothing.kind, Kind::None);
+    assert_eq!(nothing.host(), Layout::none().host());
+    for hierarchy in layout.v1.iter().chain(&layout.v2) {
+        assert!(hierarchy.mount.join("cgroup.procs").exists());
+    }
+}
+
+#[test]
+fn locations() {
+    let absolute = |p: &str| Location::Absolute(p.to_owned());
+    let relative = |p: &str| Location::Relative(p.to_owned());
+    for (path, want) in [
+        (None, relative("id")),
+        (Some(""), relative("id")),
+        (Some("/a/b"), absolute("a/b")),
+        (Some("//a/./b/"), absolute("a/b")),
+        (Some("a/b"), relative("a/b")),
+        (Some("/a:b:c"), absolute("a:b:c")),
+    ] {
+        assert_eq!(Location::resolve(path, "id").unwrap(), want);
+    }
+    for path in [
+        "/",
+        "a/../b",
+        "/..",
+        "system.slice:pipkin:id",
+        "::id",
+        "a\nb",
+    ] {
+        let error = Location::resolve(Some(path), "id").unwrap_err();
+        assert_eq!(error.pointer, "/linux/cgroupsPath", "{path}");
+        assert!(error.hint.is_some());
+    }
+}

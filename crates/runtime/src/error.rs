@@ -100,11 +100,13 @@ impl From<pipkin_plan::Invalid> for Error {
 
 impl From<crate::cgroup::Error> for Error {
     fn from(error: crate::cgroup::Error) -> Self {
+        let message = error.to_string();
+        let parts = error.into_parts();
         Self {
-            message: error.to_string(),
-            pointer: error.pointer,
-            errno: error.errno.map(Errno::number),
-            hint: error.hint,
+            message,
+            pointer: parts.pointer,
+            errno: parts.errno.map(Errno::number),
+            hint: parts.hint,
             ..Self::default()
         }
     }

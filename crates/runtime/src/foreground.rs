@@ -17,7 +17,7 @@ const SIGURG: i32 = 23;
 pub fn prepare() -> Result<()> {
     sys::block_signals().map_err(|error| Error::errno("sigprocmask", error))?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| Error::errno("PR_SET_CHILD_SUBREAPER", pipkin_sys::Errno::new(error.raw_os_error())))
+        .map_err(|error| Error::errno("PR_SET_CHILD_SUBREAPER", crate::errno(error)))
 }
 
 /// Waits until the process ends, passing every signal on to it; its exit status, 128 and

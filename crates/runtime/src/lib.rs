@@ -23,3 +23,8 @@ pub use error::Error;
 pub type Result<T> = std::result::Result<T, Error>;
 
 use pipkin_sys::own as owned;
+
+/// The same error number in the form of the system calls.
+fn errno(error: rustix::io::Errno) -> pipkin_sys::Errno {
+    pipkin_sys::Errno::new(error.raw_os_error())
+}

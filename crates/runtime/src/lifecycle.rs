@@ -34,7 +34,6 @@ struct Planned {
     bundle: Bundle,
     probed: Probed,
     plan: Plan,
-    until: Until,
 }
 
 /// Reads the configuration, looks at the host and makes the plan. Nothing is changed.
@@ -64,7 +63,7 @@ fn plan_bundle(
         cgroup: probed.host.hierarchies.first().map(|h| h.group.clone()).unwrap_or_default(),
     };
     let plan = pipkin_plan::create(&bundle.config, &request, &probed.host)?;
-    Ok(Planned { bundle, probed, plan, until })
+    Ok(Planned { bundle, probed, plan })
 }
 
 /// Performs a plan. The container's directory is made first and removed when it fails.
@@ -73,7 +72,6 @@ fn perform(global: &Global, create: &CreateRequest, planned: &Planned) -> Result
     let entry = Entry::create(&global.root, &create.id)?;
     let launched = launch::launch(Launch {
         plan: &planned.plan,
-        until: planned.until,
         entry: &entry,
         state: new_state(create, planned),
         group: planned.probed.group.as_ref(),

@@ -6,7 +6,7 @@ use pipkin_plan::{Hierarchy, Host, cgroup};
 use pipkin_spec::Config;
 
 use crate::cgroup::{Layout, Location};
-use crate::request::{CgroupManager, Global, Rootless};
+use crate::request::{CgroupManager, Global};
 use crate::{Result, caller};
 
 /// The host, and where the container's cgroup goes.
@@ -43,29 +43,30 @@ pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
         let path = config.linux.as_ref().and_then(|linux| linux.cgroups_path.as_deref());
         let location = Location::resolve(path, id)?;
         let layout = Layout::probe()?;
-        let rootless = match global.rootless {
-            Rootless::True => true,
-            Rootless::False => false,
-            Rootless::Auto => uid != 0 || in_user_namespace,
-        };
-        // An ordinary user whose cgroup nobody delegated lives without one.
-        (!rootless || layout.is_writable()).then_some((layout, location))
+        Some((layout, location))
     };
     if let Some((layout, location)) = &group {
         host.cgroup = layout.host();
-        host.hierarchies = layout
-            .directories(location)
-            .into_iter()
-            .map(|(hierarchy, group)| Hierarchy {
-                name: hierarchy.name.clone(),
-                mount: hierarchy.mount.to_string_lossy().into_owned(),
-                group,
-            })
-            .collect();
+        host.hierarchies = hierarchies(layout, location);
     } else {
         host.cgroup = cgroup::Host::default();
     }
     Ok(Probed { host, group })
+}
+
+/// The hierarchies, with the container's group in each.
+fn hierarchies(layout: &Layout, location: &Location) -> Vec<Hierarchy> {
+    let all = layout.v1.iter().chain(&layout.v2);
+    all.map(|hierarchy| {
+        let path = hierarchy.dir(location, layout.kind);
+        let below = path.strip_prefix(&hierarchy.mount).unwrap_or(&path);
+        Hierarchy {
+            name: hierarchy.name.clone(),
+            mount: hierarchy.mount.to_string_lossy().into_owned(),
+            group: format!("/{}", below.display()),
+        }
+    })
+    .collect()
 }
 
 /// Whether something is enabled that a configuration asks for; what nobody asks for is not

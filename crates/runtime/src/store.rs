@@ -155,14 +155,14 @@ impl Entry {
             Ok(dir) => Ok(Some(Self { path, dir })),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => {
-                Err(Error::errno(format!("state directory {}", path.display()), error.into()))
+                Err(Error::errno(format!("state directory {}", path.display()), crate::errno(error)))
             }
         }
     }
 
     fn open_path(path: PathBuf) -> Result<Self> {
         let dir = open_directory(&path).map_err(|error| {
-            Error::errno(format!("state directory {}", path.display()), error.into())
+            Error::errno(format!("state directory {}", path.display()), crate::errno(error))
         })?;
         Ok(Self { path, dir })
     }
@@ -182,7 +182,7 @@ impl Entry {
             match error {
                 Errno::WOULDBLOCK => Error::new("another command works on this container")
                     .with_hint("try again when it is done"),
-                error => Error::errno("state lock", error.into()),
+                error => Error::errno("state lock", crate::errno(error)),
             }
         })
     }
@@ -225,7 +225,7 @@ impl Entry {
     pub fn write_group(&self, group: &Group) -> Result<()> {
         let text = serde_json::to_string(group).unwrap_or_default();
         rustix::fs::symlinkat(text, &self.dir, GROUP)
-            .map_err(|error| Error::errno("state directory: group", error.into()))
+            .map_err(|error| Error::errno("state directory: group", crate::errno(error)))
     }
 
     /// The cgroup that a `create` was about to make.

@@ -93,11 +93,12 @@ impl From<crate::cgroup::Error> for Failed {
             }
             None => error.to_string(),
         };
+        let parts = error.into_parts();
         Self {
-            value: error.errno.map(Errno::number),
+            value: parts.errno.map(Errno::number),
             what: Some(what),
-            pointer: error.pointer.clone(),
-            hint: error.hint,
+            pointer: parts.pointer,
+            hint: parts.hint,
             ..Self::default()
         }
     }

@@ -17,16 +17,15 @@ mod runtime;
 mod undo;
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use pipkin_op::{Actor, Detail, Message, MessageKind, PlanOp};
-use pipkin_plan::{Fds, Plan, Step, Until};
+use pipkin_plan::{Fds, Plan, Step};
 use pipkin_sys::process::{self, Arg, Program, Spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use crate::cgroup::{Group, Layout, Location};
+use crate::cgroup::{Dir, Group, Layout, Location};
 use crate::store::{Entry, State};
 use crate::{Result, image};
 
@@ -38,8 +37,6 @@ pub use undo::Undo;
 pub struct Launch<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// How far it goes.
-    pub until: Until,
     /// The container's directory.
     pub entry: &'a Entry,
     /// What will be written as its state; the process is filled in.
@@ -296,7 +293,8 @@ fn clone(
         .collect();
     let (pid, pidfd) = process::spawn(&Spawn {
         flags,
-        cgroup: cgroup.map(|slot| performer.descriptor(slot)).transpose()?,
+        // A unified side that cannot be written to has no group of the container's.
+        cgroup: cgroup.and_then(|slot| performer.descriptor(slot)),
         program: Program::File(program.as_raw_fd()),
         args: &[Arg::new(c"pipkin-init"), Arg::END],
         env: &[Arg::END],
@@ -310,15 +308,11 @@ fn clone(
 /// A group whose directories are known, whether or not they exist.
 #[must_use]
 pub fn expected_group(group: &(Layout, Location)) -> Group {
-    Group {
-        dirs: group
-            .0
-            .directories(&group.1)
-            .into_iter()
-            .map(|(hierarchy, path)| crate::cgroup::Dir {
-                hierarchy: hierarchy.name.clone(),
-                path: PathBuf::from(format!("{}{path}", hierarchy.mount.display())),
-            })
-            .collect(),
-    }
+    let (layout, location) = group;
+    let all = layout.v1.iter().chain(&layout.v2);
+    let dirs = all.map(|hierarchy| Dir {
+        hierarchy: hierarchy.name.clone(),
+        path: hierarchy.dir(location, layout.kind),
+    });
+    Group { dirs: dirs.collect() }
 }

@@ -45,8 +45,8 @@ impl<'a> Performer<'a> {
         self.state.pid
     }
 
-    pub fn into_state(self) -> State {
-        self.state
+    pub fn into_state(mut self) -> State {
+        std::mem::take(&mut self.state)
     }
 
     /// The number of each slot's descriptor, -1 where there is none.
@@ -54,8 +54,9 @@ impl<'a> Performer<'a> {
         self.slots.iter().map(|slot| slot.as_ref().map_or(-1, AsRawFd::as_raw_fd)).collect()
     }
 
-    pub fn descriptor(&self, slot: Slot) -> Done<i32> {
-        Ok(self.get(slot)?.as_raw_fd())
+    /// The number of a slot's descriptor.
+    pub fn descriptor(&self, slot: Slot) -> Option<i32> {
+        self.get(slot).ok().map(AsRawFd::as_raw_fd)
     }
 
     fn get(&self, slot: Slot) -> Done<&OwnedFd> {
@@ -173,11 +174,10 @@ impl<'a> Performer<'a> {
         for (slot, file) in (first.0..).zip(self.state.group.join_files()?) {
             self.set(Slot(slot), file)?;
         }
-        if let Some(slot) = unified {
-            let dir = self.state.group.unified_dir()?;
-            self.set(slot, dir.ok_or(Failed::from(Errno::ENOENT))?)?;
+        match (unified, self.state.group.unified_dir()?) {
+            (Some(slot), Some(dir)) => self.set(slot, dir),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Joins a namespace so that the container is born in it; it is left afterwards.

@@ -33,11 +33,6 @@ impl Undo {
         self.group = Some(created);
     }
 
-    /// The cgroup that was made.
-    pub fn created_group(&self) -> Option<&Created> {
-        self.group.as_ref()
-    }
-
     /// A file that was written.
     pub fn file(&mut self, path: PathBuf) {
         self.files.push(path);

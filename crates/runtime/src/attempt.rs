@@ -20,8 +20,9 @@ use crate::{Error, Result, caller};
 const WORKSHOP: &str = "/tmp";
 
 /// File systems that hold files of the host.
-const SHOWN: [&str; 9] =
-    ["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "overlay", "vfat", "zfs"];
+const SHOWN: [&str; 9] = [
+    "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "overlay", "vfat", "zfs",
+];
 
 /// Makes the layers and the configuration.
 ///
@@ -29,13 +30,19 @@ const SHOWN: [&str; 9] =
 /// A caller that is not root; those of the mounts.
 pub fn bundle(request: &TryRequest) -> Result<(CreateRequest, Bundle)> {
     if caller::ids().0 != 0 {
-        return Err(Error::new("`try` needs root: it mounts an overlay of the root file system"));
+        return Err(Error::new(
+            "`try` needs root: it mounts an overlay of the root file system",
+        ));
     }
     let workshop = workshop()?;
     let mut mounts = Vec::new();
     for (index, place) in file_systems()?.iter().enumerate() {
         let layers = workshop.join(index.to_string());
-        let target = if place == "/" { workshop.join("root") } else { layers.join("merged") };
+        let target = if place == "/" {
+            workshop.join("root")
+        } else {
+            layers.join("merged")
+        };
         match overlay(place, &layers, &target) {
             Ok(()) => {}
             // A file system that cannot be a lower layer is shown as it is, read-only.
@@ -51,8 +58,18 @@ pub fn bundle(request: &TryRequest) -> Result<(CreateRequest, Bundle)> {
     }
     let config = config(request, &workshop.join("root"), mounts)?;
     let id = format!("try-{}", std::process::id());
-    let create = CreateRequest { id, bundle: workshop.clone(), ..CreateRequest::default() };
-    Ok((create, Bundle { path: workshop, config }))
+    let create = CreateRequest {
+        id,
+        bundle: workshop.clone(),
+        ..CreateRequest::default()
+    };
+    Ok((
+        create,
+        Bundle {
+            path: workshop,
+            config,
+        },
+    ))
 }
 
 fn failed(what: &str, errno: Errno) -> Error {
@@ -108,10 +125,14 @@ fn overlay(lower: &str, layers: &Path, target: &Path) -> Result<()> {
             .map_err(|error| Error::io(format!("mkdir {}", directory.display()), &error))?;
     }
     if lower.contains([':', ',']) {
-        return Err(Error::new(format!("{lower:?} cannot be a layer of an overlay")));
+        return Err(Error::new(format!(
+            "{lower:?} cannot be a layer of an overlay"
+        )));
     }
     let layers = layers.display();
-    let data = c(&format!("lowerdir={lower},upperdir={layers}/upper,workdir={layers}/work"))?;
+    let data = c(&format!(
+        "lowerdir={lower},upperdir={layers}/upper,workdir={layers}/work"
+    ))?;
     let target = c(&target.to_string_lossy())?;
     mount::mount(Some(c"overlay"), &target, Some(c"overlay"), 0, Some(&data))
         .map_err(|error| failed(&format!("mount an overlay of {lower}"), error))
@@ -143,9 +164,9 @@ fn config(request: &TryRequest, root: &Path, mut shown: Vec<serde_json::Value>) 
         vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())]
     } else {
         let text = |part: &std::ffi::OsString| {
-            part.to_str().map(str::to_owned).ok_or_else(|| {
-                Error::new(format!("argument {part:?} is not UTF-8"))
-            })
+            part.to_str()
+                .map(str::to_owned)
+                .ok_or_else(|| Error::new(format!("argument {part:?} is not UTF-8")))
         };
         request.command.iter().map(text).collect::<Result<_>>()?
     };
@@ -153,8 +174,10 @@ fn config(request: &TryRequest, root: &Path, mut shown: Vec<serde_json::Value>) 
     if !request.net {
         namespaces.push("network");
     }
-    let namespaces: Vec<_> =
-        namespaces.iter().map(|kind| serde_json::json!({ "type": kind })).collect();
+    let namespaces: Vec<_> = namespaces
+        .iter()
+        .map(|kind| serde_json::json!({ "type": kind }))
+        .collect();
     let kernel = ["nosuid", "noexec", "nodev"];
     shown.extend([
         serde_json::json!({"destination": "/proc", "type": "proc", "source": "proc", "options": kernel}),
@@ -177,7 +200,9 @@ fn config(request: &TryRequest, root: &Path, mut shown: Vec<serde_json::Value>) 
         .iter()
         .filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)))
         .collect();
-    let cwd = std::env::current_dir().ok().and_then(|path| path.to_str().map(str::to_owned));
+    let cwd = std::env::current_dir()
+        .ok()
+        .and_then(|path| path.to_str().map(str::to_owned));
     let document = serde_json::json!({
         "ociVersion": pipkin_spec::OCI_VERSION,
         "root": {"path": root},

@@ -34,8 +34,10 @@ pub fn read(request: &CreateRequest) -> Result<Bundle> {
             .with_hint("give the directory that holds config.json with --bundle")
     })?;
     if !path.is_dir() {
-        return Err(Error::new(format!("bundle {} is not a directory", given.display()))
-            .with_hint("give the directory that holds config.json, not a file"));
+        return Err(
+            Error::new(format!("bundle {} is not a directory", given.display()))
+                .with_hint("give the directory that holds config.json, not a file"),
+        );
     }
     let file = match &request.config_file {
         Some(file) => file.clone(),
@@ -47,10 +49,14 @@ pub fn read(request: &CreateRequest) -> Result<Bundle> {
 }
 
 fn read_file(file: &Path) -> Result<Vec<u8>> {
-    let fail = |error: std::io::Error| Error::io(format!("configuration {}", file.display()), &error);
+    let fail =
+        |error: std::io::Error| Error::io(format!("configuration {}", file.display()), &error);
     let metadata = std::fs::metadata(file).map_err(fail)?;
     if metadata.len() > MAX {
-        let message = format!("configuration {} is larger than {MAX} bytes", file.display());
+        let message = format!(
+            "configuration {} is larger than {MAX} bytes",
+            file.display()
+        );
         return Err(Error::new(message));
     }
     std::fs::read(file).map_err(fail)
@@ -108,13 +114,25 @@ mod tests {
     fn a_mistake_has_its_place() {
         let error = fault("{\n  \"process\": {\n    \"args\": [1]\n  }\n}");
         assert_eq!(error.pointer.as_deref(), Some("/process/args/0"));
-        assert!(error.message.starts_with("config.json:3:14: invalid type"), "{}", error.message);
+        assert!(
+            error.message.starts_with("config.json:3:14: invalid type"),
+            "{}",
+            error.message
+        );
         let error = fault("{\"mounts\": [{}, {\"options\": 7}]}");
         assert_eq!(error.pointer.as_deref(), Some("/mounts/1/options"));
         let error = fault("{\"a\": 1");
-        assert!(error.message.contains("config.json:1:7: EOF"), "{}", error.message);
+        assert!(
+            error.message.contains("config.json:1:7: EOF"),
+            "{}",
+            error.message
+        );
         let error = fault("{} {}");
-        assert!(error.message.contains("trailing characters"), "{}", error.message);
+        assert!(
+            error.message.contains("trailing characters"),
+            "{}",
+            error.message
+        );
     }
 
     #[test]

@@ -62,7 +62,10 @@ impl Error {
 
     /// A failed system call: what was tried, and the kernel's words.
     pub fn errno(what: impl fmt::Display, errno: Errno) -> Self {
-        Self { errno: Some(errno.number()), ..Self::new(format!("{what}: {errno}")) }
+        Self {
+            errno: Some(errno.number()),
+            ..Self::new(format!("{what}: {errno}"))
+        }
     }
 
     /// A container that does not exist.

@@ -60,14 +60,27 @@ fn plan_bundle(
         no_pivot: create.no_pivot,
         no_new_keyring: create.no_new_keyring,
         preserve_fds: create.preserve_fds,
-        cgroup: probed.host.hierarchies.first().map(|h| h.group.clone()).unwrap_or_default(),
+        cgroup: probed
+            .host
+            .hierarchies
+            .first()
+            .map(|h| h.group.clone())
+            .unwrap_or_default(),
     };
     let plan = pipkin_plan::create(&bundle.config, &request, &probed.host)?;
-    Ok(Planned { bundle, probed, plan })
+    Ok(Planned {
+        bundle,
+        probed,
+        plan,
+    })
 }
 
 /// Performs a plan. The container's directory is made first and removed when it fails.
-fn perform(global: &Global, create: &CreateRequest, planned: &Planned) -> Result<(Entry, Launched)> {
+fn perform(
+    global: &Global,
+    create: &CreateRequest,
+    planned: &Planned,
+) -> Result<(Entry, Launched)> {
     check_preserved(create.preserve_fds)?;
     let entry = Entry::create(&global.root, &create.id)?;
     let launched = launch::launch(Launch {
@@ -92,8 +105,10 @@ fn perform(global: &Global, create: &CreateRequest, planned: &Planned) -> Result
 fn check_preserved(count: u32) -> Result<()> {
     for fd in 3..3u32.saturating_add(count) {
         if !std::path::Path::new(&format!("/proc/self/fd/{fd}")).exists() {
-            return Err(Error::new(format!("--preserve-fds {count}: descriptor {fd} is not open"))
-                .with_hint("it counts the descriptors after standard error"));
+            return Err(Error::new(format!(
+                "--preserve-fds {count}: descriptor {fd} is not open"
+            ))
+            .with_hint("it counts the descriptors after standard error"));
         }
     }
     Ok(())
@@ -120,7 +135,12 @@ fn new_state(create: &CreateRequest, planned: &Planned) -> State {
 }
 
 fn rootfs(bundle: &Bundle) -> String {
-    let path = bundle.config.root.as_ref().map(|root| root.path.as_str()).unwrap_or_default();
+    let path = bundle
+        .config
+        .root
+        .as_ref()
+        .map(|root| root.path.as_str())
+        .unwrap_or_default();
     bundle.path.join(path).to_string_lossy().into_owned()
 }
 
@@ -188,7 +208,12 @@ pub fn start(global: &Global, id: &str) -> Result<()> {
 /// Tells the waiting process to go on, and waits until it has executed or failed.
 fn release(mut socket: UnixStream, state: &State) -> Result<()> {
     let detail = pipkin_op::Detail::None;
-    let message = Message { kind: MessageKind::Start, step: 0, value: 0, detail };
+    let message = Message {
+        kind: MessageKind::Start,
+        step: 0,
+        value: 0,
+        detail,
+    };
     socket
         .write_all(&message.encode())
         .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
@@ -208,7 +233,9 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
         subject: None,
         step: Some((number, state.steps)),
         actor: Some(crate::error::Actor::Container),
-        pointer: pending.map(|pending| pending.pointer.clone()).filter(|text| !text.is_empty()),
+        pointer: pending
+            .map(|pending| pending.pointer.clone())
+            .filter(|text| !text.is_empty()),
         errno: is_errno.then_some(failed.value),
         hint: hint_for(failed.value, failed.detail),
     })
@@ -259,7 +286,11 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
 pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
     let (create, bundle) = throwaway::bundle(request)?;
     let planned = plan_bundle(global, &create, bundle, Until::Running)?;
-    let run = RunRequest { create, detach: false, keep: false };
+    let run = RunRequest {
+        create,
+        detach: false,
+        keep: false,
+    };
     run_planned(global, &run, &planned)
 }
 
@@ -280,8 +311,10 @@ fn find(global: &Global, id: &str) -> Result<(Entry, State)> {
     let entry = Entry::open(&global.root, id)?;
     match entry.read()? {
         Some(state) => Ok((entry, state)),
-        None => Err(Error::new(format!("container {id:?} is still being created"))
-            .with_hint("if nobody creates it any more, remove it with `delete --force`")),
+        None => Err(
+            Error::new(format!("container {id:?} is still being created"))
+                .with_hint("if nobody creates it any more, remove it with `delete --force`"),
+        ),
     }
 }
 
@@ -290,7 +323,11 @@ fn describe(state: &State, status: Status) -> ContainerState {
         oci_version: state.oci_version.clone(),
         id: state.id.clone(),
         status,
-        pid: if status == Status::Stopped { 0 } else { state.pid },
+        pid: if status == Status::Stopped {
+            0
+        } else {
+            state.pid
+        },
         bundle: state.bundle.clone(),
         annotations: state.annotations.clone(),
     }
@@ -371,7 +408,11 @@ pub fn delete(global: &Global, request: &DeleteRequest) -> Result<()> {
 
 fn delete_one(global: &Global, id: &str, force: bool) -> Result<()> {
     let Some(entry) = Entry::find(&global.root, id)? else {
-        return if force { Ok(()) } else { Err(Error::missing(id)) };
+        return if force {
+            Ok(())
+        } else {
+            Err(Error::missing(id))
+        };
     };
     entry.lock()?;
     let Some(state) = entry.read()? else {
@@ -432,7 +473,10 @@ fn wait_ended(pid: i32, pidfd: &OwnedFd) -> Result<()> {
         match poll(&mut fds, limit.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}
             Ok(0) => {
-                let message = format!("process {pid} has not ended {} s after SIGKILL", END.as_secs());
+                let message = format!(
+                    "process {pid} has not ended {} s after SIGKILL",
+                    END.as_secs()
+                );
                 return Err(Error::new(message)
                     .with_hint("it may be in an uninterruptible call: see /proc/PID/stack"));
             }
@@ -458,17 +502,16 @@ fn remove(global: &Global, entry: &Entry, state: &State) -> Result<()> {
 }
 
 /// Runs hooks in the runtime's namespaces; the first that fails ends it.
-fn run_hooks(
-    state: &State,
-    hooks: &[Hook],
-    status: Status,
-    kind: &str,
-) -> Result<()> {
+fn run_hooks(state: &State, hooks: &[Hook], status: Status, kind: &str) -> Result<()> {
     if hooks.is_empty() {
         return Ok(());
     }
     let text = state_text(&describe(state, status));
-    let pid = if status == Status::Stopped { 0 } else { state.pid };
+    let pid = if status == Status::Stopped {
+        0
+    } else {
+        state.pid
+    };
     for (index, hook) in hooks.iter().enumerate() {
         let path = std::ffi::CString::new(hook.path.as_str()).unwrap_or_default();
         let args = if hook.args.is_empty() {
@@ -477,9 +520,18 @@ fn run_hooks(
             pipkin_op::wire::pack(hook.args.iter().map(String::as_str))
         };
         let env = pipkin_op::wire::pack(hook.env.iter().map(String::as_str));
-        let timeout = hook.timeout.and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(0);
-        let hook =
-            hook::Hook { path: &path, args: &args, env: &env, timeout, state: &text, pid };
+        let timeout = hook
+            .timeout
+            .and_then(|seconds| u32::try_from(seconds).ok())
+            .unwrap_or(0);
+        let hook = hook::Hook {
+            path: &path,
+            args: &args,
+            env: &env,
+            timeout,
+            state: &text,
+            pid,
+        };
         hook::run(&hook).map_err(|failure| {
             let (text, is_errno) = explain(failure.value, failure.detail);
             Error {
@@ -501,10 +553,15 @@ fn targets(global: &Global, target: &Target) -> Result<Vec<String>> {
         Target::Regex(pattern) => pattern,
     };
     let expression = regex_lite::Regex::new(pattern).map_err(|error| {
-        Error::new(format!("--regex {pattern:?} is not a regular expression: {error}"))
+        Error::new(format!(
+            "--regex {pattern:?} is not a regular expression: {error}"
+        ))
     })?;
     let ids = store::ids(&global.root)?;
-    Ok(ids.into_iter().filter(|id| expression.is_match(id)).collect())
+    Ok(ids
+        .into_iter()
+        .filter(|id| expression.is_match(id))
+        .collect())
 }
 
 /// All containers, by name.
@@ -515,13 +572,21 @@ pub fn list(global: &Global) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
     for id in store::ids(&global.root)? {
         // One that is removed or made meanwhile is not listed.
-        let Ok(Some(entry)) = Entry::find(&global.root, &id) else { continue };
-        let Ok(Some(state)) = entry.read() else { continue };
+        let Ok(Some(entry)) = Entry::find(&global.root, &id) else {
+            continue;
+        };
+        let Ok(Some(state)) = entry.read() else {
+            continue;
+        };
         let status = state.status(&entry);
         entries.push(ListEntry {
             oci_version: state.oci_version.clone(),
             id,
-            pid: if status == Status::Stopped { 0 } else { state.pid },
+            pid: if status == Status::Stopped {
+                0
+            } else {
+                state.pid
+            },
             status,
             bundle: state.bundle.clone(),
             rootfs: state.rootfs.clone(),

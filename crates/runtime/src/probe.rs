@@ -28,19 +28,32 @@ pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
         kernel: kernel(),
         in_user_namespace,
         privileged: uid == 0,
-        apparmor: lsm(config.process.as_ref().and_then(|p| p.apparmor_profile.as_ref()), || {
-            std::fs::read("/sys/module/apparmor/parameters/enabled")
-                .is_ok_and(|text| text.starts_with(b"Y"))
-        }),
-        selinux: lsm(config.process.as_ref().and_then(|p| p.selinux_label.as_ref()), || {
-            Path::new("/sys/fs/selinux/enforce").exists()
-        }),
+        apparmor: lsm(
+            config
+                .process
+                .as_ref()
+                .and_then(|p| p.apparmor_profile.as_ref()),
+            || {
+                std::fs::read("/sys/module/apparmor/parameters/enabled")
+                    .is_ok_and(|text| text.starts_with(b"Y"))
+            },
+        ),
+        selinux: lsm(
+            config
+                .process
+                .as_ref()
+                .and_then(|p| p.selinux_label.as_ref()),
+            || Path::new("/sys/fs/selinux/enforce").exists(),
+        ),
         ..Host::default()
     };
     let group = if global.cgroup_manager == CgroupManager::Disabled {
         None
     } else {
-        let path = config.linux.as_ref().and_then(|linux| linux.cgroups_path.as_deref());
+        let path = config
+            .linux
+            .as_ref()
+            .and_then(|linux| linux.cgroups_path.as_deref());
         let location = Location::resolve(path, id)?;
         let layout = Layout::probe()?;
         Some((layout, location))
@@ -80,7 +93,12 @@ fn kernel() -> (u32, u32) {
     let name = rustix::system::uname();
     let release = name.release().to_string_lossy();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    let mut next = || numbers.next().and_then(std::result::Result::ok).unwrap_or(0);
+    let mut next = || {
+        numbers
+            .next()
+            .and_then(std::result::Result::ok)
+            .unwrap_or(0)
+    };
     (next(), next())
 }
 

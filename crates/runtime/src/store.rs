@@ -102,8 +102,10 @@ pub fn check_id(id: &str) -> Result<()> {
             .with_hint("letters, digits and _ + - . are allowed"));
     }
     if id.len() > 255 {
-        return Err(Error::new(format!("the container id has {} characters", id.len()))
-            .with_hint("255 are allowed"));
+        return Err(
+            Error::new(format!("the container id has {} characters", id.len()))
+                .with_hint("255 are allowed"),
+        );
     }
     Ok(())
 }
@@ -119,19 +121,21 @@ impl Entry {
         let mut builder = std::fs::DirBuilder::new();
         builder.mode(0o700);
         let made = match builder.create(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                builder.recursive(true).create(root).and_then(|()| {
-                    builder.recursive(false).create(&path)
-                })
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => builder
+                .recursive(true)
+                .create(root)
+                .and_then(|()| builder.recursive(false).create(&path)),
             other => other,
         };
         match made {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                Err(Error::new(format!("container with id {id:?} exists already"))
-                    .with_hint("choose another id, or remove that one with `delete`"))
-            }
-            Err(error) => Err(Error::io(format!("state directory {}", path.display()), &error)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::new(
+                format!("container with id {id:?} exists already"),
+            )
+            .with_hint("choose another id, or remove that one with `delete`")),
+            Err(error) => Err(Error::io(
+                format!("state directory {}", path.display()),
+                &error,
+            )),
             Ok(()) => Self::open_path(path),
         }
     }
@@ -154,15 +158,19 @@ impl Entry {
         match open_directory(&path) {
             Ok(dir) => Ok(Some(Self { path, dir })),
             Err(Errno::NOENT) => Ok(None),
-            Err(error) => {
-                Err(Error::errno(format!("state directory {}", path.display()), crate::errno(error)))
-            }
+            Err(error) => Err(Error::errno(
+                format!("state directory {}", path.display()),
+                crate::errno(error),
+            )),
         }
     }
 
     fn open_path(path: PathBuf) -> Result<Self> {
         let dir = open_directory(&path).map_err(|error| {
-            Error::errno(format!("state directory {}", path.display()), crate::errno(error))
+            Error::errno(
+                format!("state directory {}", path.display()),
+                crate::errno(error),
+            )
         })?;
         Ok(Self { path, dir })
     }
@@ -259,8 +267,12 @@ impl Entry {
             other => other.map_err(|error| self.error(&error.into()))?,
         };
         let mut text = Vec::with_capacity(4096);
-        File::from(file).read_to_end(&mut text).map_err(|error| self.error(&error))?;
-        serde_json::from_slice(&text).map(Some).map_err(|error| self.error(&error.into()))
+        File::from(file)
+            .read_to_end(&mut text)
+            .map_err(|error| self.error(&error))?;
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|error| self.error(&error.into()))
     }
 
     fn error(&self, error: &std::io::Error) -> Error {
@@ -276,9 +288,10 @@ impl Entry {
             let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
         }
         match std::fs::remove_dir(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::io(format!("state directory {}", self.path.display()), &error))
-            }
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
+                format!("state directory {}", self.path.display()),
+                &error,
+            )),
             _ => Ok(()),
         }
     }
@@ -329,7 +342,9 @@ pub fn start_time(pid: i32) -> Option<u64> {
 pub fn ids(root: &Path) -> Result<Vec<String>> {
     let entries = match std::fs::read_dir(root) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        other => other.map_err(|error| Error::io(format!("state root {}", root.display()), &error))?,
+        other => {
+            other.map_err(|error| Error::io(format!("state root {}", root.display()), &error))?
+        }
     };
     let mut ids: Vec<String> = entries
         .flatten()

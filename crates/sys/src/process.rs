@@ -207,14 +207,21 @@ pub fn with_user_namespace<T>(with: impl FnOnce(i32) -> T) -> Result<T> {
     #[repr(C, align(16))]
     struct Stack(core::mem::MaybeUninit<[u8; 4096]>);
     let mut stack = Stack(core::mem::MaybeUninit::uninit());
-    let mut arguments =
-        [clone::VM | clone::NEWUSER, 0, 0, 0, 0, stack.0.as_mut_ptr() as u64, 4096, 0];
+    let mut arguments = [
+        clone::VM | clone::NEWUSER,
+        0,
+        0,
+        0,
+        0,
+        stack.0.as_mut_ptr() as u64,
+        4096,
+        0,
+    ];
     let blocked = block_signals()?;
     // SAFETY: `arguments` is valid and names `stack`, which outlives the child: it is killed and
     // waited for below. The child makes only a system call, with all signals blocked.
-    let pid = unsafe {
-        raw::clone3_call(arguments.as_mut_ptr(), 64, sleeper, core::ptr::null_mut())
-    };
+    let pid =
+        unsafe { raw::clone3_call(arguments.as_mut_ptr(), 64, sleeper, core::ptr::null_mut()) };
     set_signal_mask(blocked)?;
     let pid = pid? as i32;
     let result = with(pid);
@@ -550,7 +557,16 @@ pub fn set_rlimit(resource: u32, soft: u64, hard: u64) -> Result<()> {
 pub fn set_rlimit_of(pid: i32, resource: u32, soft: u64, hard: u64) -> Result<()> {
     let limit = [soft, hard];
     // SAFETY: `limit` is a `struct rlimit64`.
-    unsafe { call!(PRLIMIT64, fd(pid), resource as usize, limit.as_ptr() as usize, 0).map(drop) }
+    unsafe {
+        call!(
+            PRLIMIT64,
+            fd(pid),
+            resource as usize,
+            limit.as_ptr() as usize,
+            0
+        )
+        .map(drop)
+    }
 }
 
 /// The arguments of sched_setattr(2).

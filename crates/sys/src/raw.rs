@@ -186,8 +186,10 @@ pub unsafe fn clone3_call(
             inlateout("rax") nr::CLONE3 => result,
             in("rdi") arguments,
             in("rsi") size,
-            lateout("rcx") _,
-            lateout("r11") _,
+            // Not `lateout`: the child still reads `context` and `entry` afterwards, so they
+            // must not be in what the kernel destroys.
+            out("rcx") _,
+            out("r11") _,
         );
     }
     Errno::check(result)

@@ -27,19 +27,34 @@ pub struct Failed {
 impl Failed {
     /// A failure that no errno tells of.
     pub fn message(what: impl Into<String>) -> Self {
-        Self { what: Some(what.into()), ..Self::default() }
+        Self {
+            what: Some(what.into()),
+            ..Self::default()
+        }
     }
 
     /// The fault that was asked for.
     pub fn injected(index: usize) -> Self {
         let (value, detail) = (Some(Errno::EIO.number()), Some(Detail::Injected));
-        Self { index: Some(index), value, detail, ..Self::default() }
+        Self {
+            index: Some(index),
+            value,
+            detail,
+            ..Self::default()
+        }
     }
 
     /// A failure that the container told.
     pub fn remote(step: u32, value: i32, detail: Detail) -> Self {
-        let index = usize::try_from(step).ok().and_then(|step| step.checked_sub(1));
-        Self { index, value: Some(value), detail: Some(detail), ..Self::default() }
+        let index = usize::try_from(step)
+            .ok()
+            .and_then(|step| step.checked_sub(1));
+        Self {
+            index,
+            value: Some(value),
+            detail: Some(detail),
+            ..Self::default()
+        }
     }
 
     /// The container's process ended without a word.
@@ -65,7 +80,10 @@ impl Failed {
 
 impl From<Errno> for Failed {
     fn from(errno: Errno) -> Self {
-        Self { value: Some(errno.number()), ..Self::default() }
+        Self {
+            value: Some(errno.number()),
+            ..Self::default()
+        }
     }
 }
 
@@ -89,7 +107,9 @@ impl From<crate::cgroup::Error> for Failed {
         let what = match error.errno {
             Some(errno) => {
                 let text = error.to_string();
-                text.strip_suffix(&format!(": {errno}")).unwrap_or(&text).to_owned()
+                text.strip_suffix(&format!(": {errno}"))
+                    .unwrap_or(&text)
+                    .to_owned()
             }
             None => error.to_string(),
         };
@@ -122,7 +142,9 @@ pub fn sentence(plan: &Plan, failed: Failed, pid: Option<i32>, left: Vec<String>
     for left in left {
         message = format!("{message}; what is left behind: {left}");
     }
-    let hint = failed.hint.or_else(|| hint(step.map(|step| &step.op)?, errno, failed.detail));
+    let hint = failed
+        .hint
+        .or_else(|| hint(step.map(|step| &step.op)?, errno, failed.detail));
     let pointer = failed.pointer.or_else(|| {
         let pointer = &step?.pointer;
         (!pointer.is_empty()).then(|| pointer.to_string())
@@ -155,7 +177,10 @@ pub fn explain(value: i32, detail: Detail) -> (String, bool) {
         Detail::HookSignal => (format!("it was ended by signal {value}"), false),
         Detail::HookTimeout => (format!("it took longer than its timeout: {errno}"), true),
         Detail::OtherDevice => (format!("another file is there: {errno}"), true),
-        Detail::NotDirectory => (format!("the image has a link or a file there: {errno}"), true),
+        Detail::NotDirectory => (
+            format!("the image has a link or a file there: {errno}"),
+            true,
+        ),
         Detail::Injected => (format!("a fault was asked for: {errno}"), true),
         Detail::Malformed => (format!("the plan is not well formed: {errno}"), true),
         Detail::TooLarge => (format!("the file is too large: {errno}"), true),
@@ -166,7 +191,14 @@ pub fn explain(value: i32, detail: Detail) -> (String, bool) {
 /// What may help with a failure after `start`, whose step is known by its text alone.
 #[must_use]
 pub fn hint_for(value: i32, detail: Detail) -> Option<String> {
-    hint(&PlanOp::Exec { args: Vec::new(), env: Vec::new() }, Some(value), Some(detail))
+    hint(
+        &PlanOp::Exec {
+            args: Vec::new(),
+            env: Vec::new(),
+        },
+        Some(value),
+        Some(detail),
+    )
 }
 
 /// What may help.

@@ -98,17 +98,29 @@ impl<'a, 'u> Walk<'a, 'u> {
                 return Err(Failed::injected(index));
             }
             let PlanOp::Clone { flags, cgroup } = &step.op else {
-                performer.perform(&step.op, undo).map_err(|failed| failed.at(index))?;
+                performer
+                    .perform(&step.op, undo)
+                    .map_err(|failed| failed.at(index))?;
                 continue;
             };
             let cloned = clone(launch, &performer, *flags, *cgroup);
             let (socket, pid, pidfd, program) = cloned.map_err(|failed| failed.at(index))?;
             performer.started(pid);
-            let pidfd_copy = pidfd.try_clone().map_err(|error| Failed::from(error).at(index))?;
+            let pidfd_copy = pidfd
+                .try_clone()
+                .map_err(|error| Failed::from(error).at(index))?;
             undo.process(pid, pidfd_copy);
             let init_names = [format!("memfd:{}", image::NAME), program.to_string()];
             let next = index + 1;
-            return Ok(Self { launch, performer, undo, socket, pidfd, init_names, next });
+            return Ok(Self {
+                launch,
+                performer,
+                undo,
+                socket,
+                pidfd,
+                init_names,
+                next,
+            });
         }
         Err(Failed::message("the plan has no clone"))
     }
@@ -141,16 +153,26 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     fn launched(self) -> Launched {
         self.undo.forget();
-        Launched { state: self.performer.into_state(), pidfd: self.pidfd }
+        Launched {
+            state: self.performer.into_state(),
+            pidfd: self.pidfd,
+        }
     }
 
     /// Performs the runtime's steps from `index` on, up to the next of the container's.
     fn runtime_steps(&mut self, mut index: usize) -> std::result::Result<usize, Failed> {
-        while let Some(Step { actor: Actor::Runtime, op, .. }) = self.launch.plan.steps.get(index) {
+        while let Some(Step {
+            actor: Actor::Runtime,
+            op,
+            ..
+        }) = self.launch.plan.steps.get(index)
+        {
             if self.launch.fault == index + 1 {
                 return Err(Failed::injected(index));
             }
-            self.performer.perform(op, self.undo).map_err(|failed| failed.at(index))?;
+            self.performer
+                .perform(op, self.undo)
+                .map_err(|failed| failed.at(index))?;
             index += 1;
         }
         Ok(index)
@@ -159,22 +181,29 @@ impl<'a, 'u> Walk<'a, 'u> {
     fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
         let step = u32::try_from(index).unwrap_or(0);
         let value = self.performer.pid();
-        let message = Message { kind: MessageKind::Go, step, value, detail: Detail::None };
+        let message = Message {
+            kind: MessageKind::Go,
+            step,
+            value,
+            detail: Detail::None,
+        };
         match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
             // It failed meanwhile, and has said why.
-            Err(_) => Err(self.wait_message().map_or_else(|failed| failed, |_| self.gone())),
+            Err(_) => Err(self
+                .wait_message()
+                .map_or_else(|failed| failed, |_| self.gone())),
         }
     }
 
     /// Waits until the container has reached the runtime's step at `index`.
     fn wait_for(&self, index: usize) -> std::result::Result<(), Failed> {
         match self.wait_message()? {
-            Some(Message { kind: MessageKind::Reached, step, .. })
-                if usize::try_from(step) == Ok(index + 1) =>
-            {
-                Ok(())
-            }
+            Some(Message {
+                kind: MessageKind::Reached,
+                step,
+                ..
+            }) if usize::try_from(step) == Ok(index + 1) => Ok(()),
             Some(_) => Err(Failed::message("the container's process is out of step")),
             None => Err(self.gone()),
         }
@@ -198,14 +227,20 @@ impl<'a, 'u> Walk<'a, 'u> {
             return false;
         }
         let comm = std::fs::read(format!("/proc/{}/comm", self.performer.pid()));
-        comm.is_ok_and(|name| self.init_names.iter().any(|own| own.as_bytes() == name.trim_ascii()))
+        comm.is_ok_and(|name| {
+            self.init_names
+                .iter()
+                .any(|own| own.as_bytes() == name.trim_ascii())
+        })
     }
 
     /// The signal that ended the process, 0 for none; `None` while it lives.
     fn status(&self) -> Option<i32> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok().flatten()?;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
+            .ok()
+            .flatten()?;
         Some(status.terminating_signal().unwrap_or(0))
     }
 
@@ -222,9 +257,12 @@ impl<'a, 'u> Walk<'a, 'u> {
             }
         };
         match buffer.get(..length).and_then(Message::decode) {
-            Some(Message { kind: MessageKind::Failed, step, value, detail }) => {
-                Err(Failed::remote(step, value, detail))
-            }
+            Some(Message {
+                kind: MessageKind::Failed,
+                step,
+                value,
+                detail,
+            }) => Err(Failed::remote(step, value, detail)),
             other => Ok(other),
         }
     }
@@ -239,7 +277,8 @@ impl<'a, 'u> Walk<'a, 'u> {
 
 /// Waits until a descriptor can be read from.
 fn wait_readable(fd: impl AsFd, limit: Duration) -> std::result::Result<(), Failed> {
-    let timeout = Timespec::try_from(limit).map_err(|_| Failed::message("the limit is too long"))?;
+    let timeout =
+        Timespec::try_from(limit).map_err(|_| Failed::message("the limit is too long"))?;
     let mut fds = [PollFd::new(&fd, PollFlags::IN)];
     loop {
         match poll(&mut fds, Some(&timeout)) {
@@ -281,7 +320,10 @@ fn clone(
         None,
     )?;
     let slots = performer.descriptors();
-    let fds = Fds { socket: theirs.as_raw_fd(), slots: &slots };
+    let fds = Fds {
+        socket: theirs.as_raw_fd(),
+        slots: &slots,
+    };
     let fault = u32::try_from(launch.fault).unwrap_or(0);
     let plan = pipkin_plan::encode(launch.plan, fds, fault);
     let program = image::compose(image::NAME, &plan)?;
@@ -314,5 +356,7 @@ pub fn expected_group(group: &(Layout, Location)) -> Group {
         hierarchy: hierarchy.name.clone(),
         path: hierarchy.dir(location, layout.kind),
     });
-    Group { dirs: dirs.collect() }
+    Group {
+        dirs: dirs.collect(),
+    }
 }

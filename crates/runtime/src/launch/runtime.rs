@@ -33,7 +33,12 @@ pub struct Performer<'a> {
 impl<'a> Performer<'a> {
     pub fn new(launch: &'a Launch<'a>) -> Self {
         let slots = (0..launch.plan.slots).map(|_| None).collect();
-        Self { launch, slots, own: Vec::new(), state: launch.state.clone() }
+        Self {
+            launch,
+            slots,
+            own: Vec::new(),
+            state: launch.state.clone(),
+        }
     }
 
     /// The container's process.
@@ -51,7 +56,10 @@ impl<'a> Performer<'a> {
 
     /// The number of each slot's descriptor, -1 where there is none.
     pub fn descriptors(&self) -> Vec<i32> {
-        self.slots.iter().map(|slot| slot.as_ref().map_or(-1, AsRawFd::as_raw_fd)).collect()
+        self.slots
+            .iter()
+            .map(|slot| slot.as_ref().map_or(-1, AsRawFd::as_raw_fd))
+            .collect()
     }
 
     /// The number of a slot's descriptor.
@@ -65,7 +73,10 @@ impl<'a> Performer<'a> {
     }
 
     fn set(&mut self, slot: Slot, fd: OwnedFd) -> Done {
-        *self.slots.get_mut(usize::from(slot.0)).ok_or(Failed::from(Errno::EBADF))? = Some(fd);
+        *self
+            .slots
+            .get_mut(usize::from(slot.0))
+            .ok_or(Failed::from(Errno::EBADF))? = Some(fd);
         Ok(())
     }
 
@@ -76,7 +87,12 @@ impl<'a> Performer<'a> {
                 let root = open_root(path, *clone)?;
                 self.set(*slot, root)
             }
-            PlanOp::OpenTree { slot, path, recursive, nofollow } => {
+            PlanOp::OpenTree {
+                slot,
+                path,
+                recursive,
+                nofollow,
+            } => {
                 let tree = mount::open_tree_path(path, *recursive, *nofollow)?;
                 self.set(*slot, owned(tree))
             }
@@ -88,7 +104,13 @@ impl<'a> Performer<'a> {
                 let tree = open_device(c"/dev/null", mode::CHARACTER, (1, 3))?;
                 self.set(*slot, tree)
             }
-            PlanOp::OpenDevice { slot, path, block, major, minor } => {
+            PlanOp::OpenDevice {
+                slot,
+                path,
+                block,
+                major,
+                minor,
+            } => {
                 let kind = if *block { mode::BLOCK } else { mode::CHARACTER };
                 let tree = open_device(path, kind, (*major, *minor))?;
                 self.set(*slot, tree)
@@ -98,36 +120,66 @@ impl<'a> Performer<'a> {
                 self.set(*slot, socket.into())
             }
             PlanOp::ListenStart { slot, lock } => self.listen(*slot, *lock),
-            PlanOp::IdmapTree { slot, uid_map, gid_map, recursive } => {
-                self.map_owners(*slot, uid_map, gid_map, *recursive)
-            }
+            PlanOp::IdmapTree {
+                slot,
+                uid_map,
+                gid_map,
+                recursive,
+            } => self.map_owners(*slot, uid_map, gid_map, *recursive),
             PlanOp::CgroupCreate { .. } => self.create_group(undo),
-            PlanOp::CgroupLimits { .. } => {
-                Ok(self.state.group.apply(&self.launch.plan.limits)?)
-            }
+            PlanOp::CgroupLimits { .. } => Ok(self.state.group.apply(&self.launch.plan.limits)?),
             PlanOp::CgroupDevices { program } => Ok(self.state.group.attach_devices(program)?),
             PlanOp::CgroupOpen { first, unified, .. } => self.open_group(*first, *unified),
             PlanOp::CgroupMove {} => {
                 let pid = rustix::process::Pid::from_raw(self.pid());
-                Ok(self.state.group.join(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
+                Ok(self
+                    .state
+                    .group
+                    .join(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
             }
             PlanOp::EnterNamespace { slot, nstype } => self.enter(*slot, *nstype),
             PlanOp::LeaveNamespace { nstype } => self.leave(*nstype),
             PlanOp::WriteProc { file, value } => self.write_proc(file, value),
-            PlanOp::Rlimit { resource, soft, hard } => self.set_limit(*resource, *soft, *hard),
+            PlanOp::Rlimit {
+                resource,
+                soft,
+                hard,
+            } => self.set_limit(*resource, *soft, *hard),
             PlanOp::WriteState {} => {
                 self.state.start_time = start_time(self.pid()).unwrap_or(0);
                 Ok(self.launch.entry.write(&self.state)?)
             }
             PlanOp::WritePidFile { path } => write_pid_file(path_of(path), self.pid(), undo),
-            PlanOp::Hook { path, args, env, timeout, state, .. } => {
+            PlanOp::Hook {
+                path,
+                args,
+                env,
+                timeout,
+                state,
+                ..
+            } => {
                 let (timeout, pid) = (*timeout, self.pid());
-                hook::run(&Hook { path, args, env, timeout, state, pid }).map_err(|failure| {
+                hook::run(&Hook {
+                    path,
+                    args,
+                    env,
+                    timeout,
+                    state,
+                    pid,
+                })
+                .map_err(|failure| {
                     let (value, detail) = (Some(failure.value), Some(failure.detail));
-                    Failed { value, detail, ..Failed::default() }
+                    Failed {
+                        value,
+                        detail,
+                        ..Failed::default()
+                    }
                 })
             }
-            _ => Err(Failed::message(format!("{} is not a step of the runtime", op.name()))),
+            _ => Err(Failed::message(format!(
+                "{} is not a step of the runtime",
+                op.name()
+            ))),
         }
     }
 
@@ -164,7 +216,14 @@ impl<'a> Performer<'a> {
         }
         let writes = &self.launch.plan.limits;
         let wanted = group.0.host().v2.unwrap_or_default();
-        let created = cgroup::create(&group.0, &Request { location: &group.1, writes, wanted })?;
+        let created = cgroup::create(
+            &group.0,
+            &Request {
+                location: &group.1,
+                writes,
+                wanted,
+            },
+        )?;
         self.state.group = created.group.clone();
         undo.group(created);
         Ok(())
@@ -203,7 +262,12 @@ impl<'a> Performer<'a> {
     }
 
     fn set_limit(&self, resource: u32, soft: u64, hard: u64) -> Done {
-        Ok(pipkin_sys::process::set_rlimit_of(self.pid(), resource, soft, hard)?)
+        Ok(pipkin_sys::process::set_rlimit_of(
+            self.pid(),
+            resource,
+            soft,
+            hard,
+        )?)
     }
 }
 
@@ -234,14 +298,26 @@ fn open_root(path: &CStr, clone: bool) -> Done<OwnedFd> {
 /// A copy of the mount of a device node of the host, which must be the device that is meant.
 fn open_device(path: &CStr, kind: u32, device: (u32, u32)) -> Done<OwnedFd> {
     let flags = oflag::PATH | oflag::NOFOLLOW;
-    let place = owned(pipkin_sys::fs::openat(pipkin_sys::AT_FDCWD, path, flags, 0)?);
+    let place = owned(pipkin_sys::fs::openat(
+        pipkin_sys::AT_FDCWD,
+        path,
+        flags,
+        0,
+    )?);
     let stat = stat_fd(place.as_raw_fd())?;
     if !stat.is(kind) || stat.rdev != device {
         let (major, minor) = device;
         let path = path.to_string_lossy();
-        return Err(Failed::message(format!("{path} of the host is not device {major}:{minor}")));
+        return Err(Failed::message(format!(
+            "{path} of the host is not device {major}:{minor}"
+        )));
     }
-    Ok(owned(mount::open_tree(place.as_raw_fd(), c"", false, false)?))
+    Ok(owned(mount::open_tree(
+        place.as_raw_fd(),
+        c"",
+        false,
+        false,
+    )?))
 }
 
 /// The name of a namespace's file, namespaces(7).

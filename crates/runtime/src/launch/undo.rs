@@ -78,6 +78,9 @@ fn end(pid: i32, pidfd: &OwnedFd, left: &mut Vec<String>) {
         // Already waited for is what is wanted.
         let _ = pipkin_sys::process::wait(pid);
     } else {
-        left.push(format!("process {pid} has not ended {} s after SIGKILL", LIMIT.as_secs()));
+        left.push(format!(
+            "process {pid} has not ended {} s after SIGKILL",
+            LIMIT.as_secs()
+        ));
     }
 }

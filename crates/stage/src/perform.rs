@@ -20,6 +20,7 @@ impl Walk {
             }
             StageOp::Unshare { flags } => process::unshare(flags)?,
             StageOp::BecomeRoot {} => identity::become_root()?,
+            StageOp::CgroupJoin { slot, .. } => drop(fs::write(self.fd(slot)?, b"0")?),
             StageOp::Setsid {} => process::setsid()?,
             StageOp::Keyring { name } => identity::join_keyring(name)?,
             StageOp::LoopbackUp {} => socket::loopback_up()?,
@@ -205,10 +206,10 @@ impl Walk {
             | StageOp::ListenStart { .. }
             | StageOp::IdmapTree { .. }
             | StageOp::CgroupCreate { .. }
-            | StageOp::CgroupWrite { .. }
+            | StageOp::CgroupLimits { .. }
             | StageOp::CgroupDevices { .. }
             | StageOp::CgroupOpen { .. }
-            | StageOp::CgroupJoin { .. }
+            | StageOp::CgroupMove { .. }
             | StageOp::Clone { .. }
             | StageOp::EnterNamespace { .. }
             | StageOp::LeaveNamespace { .. }

@@ -43,7 +43,10 @@ const fn as_fd(result: usize) -> Fd {
 }
 
 /// Up to six arguments of a system call; what is not given is 0.
-#[allow(clippy::indexing_slicing, reason = "both indices are below their lengths")]
+#[allow(
+    clippy::indexing_slicing,
+    reason = "both indices are below their lengths"
+)]
 const fn pad<const N: usize>(given: [usize; N]) -> [usize; 6] {
     let mut args = [0; 6];
     let mut at = 0;

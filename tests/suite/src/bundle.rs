@@ -1,7 +1,7 @@
 //! Bundles: the configurations that engines really wrote, with a busybox image.
 
 use crate::host;
-use crate::scratch::{self, CGROUP_TOP, Scratch};
+use crate::scratch::{self, Scratch};
 use rustix::process::Resource;
 use serde_json::{Value, json};
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ impl Bundle {
             .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let text = text.replace("@BUNDLE@", &dir.to_string_lossy());
         let config = serde_json::from_str(&text).expect("an engine's configuration");
-        let cgroup = format!("{CGROUP_TOP}/{name}");
+        let cgroup = format!("/{}/{name}", scratch.token());
         let mut bundle = Self {
             dir,
             cgroup,

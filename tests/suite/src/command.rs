@@ -105,10 +105,13 @@ impl Run {
             File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         self.command.stdout(file("out")).stderr(file("err"));
+        // Not /dev/null: crun gives its standard streams to the container's user, and
+        // changes the owner of the machine's own /dev/null that way.
+        let empty = || Stdio::from(open(&self.output.with_extension("in")));
         self.command.stdin(if self.input.is_some() {
             Stdio::piped()
         } else {
-            Stdio::null()
+            empty()
         });
         let mut child = self
             .command
@@ -258,6 +261,13 @@ impl std::fmt::Display for Finished {
             self.stderr.trim_end()
         )
     }
+}
+
+/// An empty file, open for reading.
+fn open(path: &Path) -> File {
+    std::fs::write(path, "")
+        .and_then(|()| File::open(path))
+        .expect("an empty file")
 }
 
 fn read(path: &Path) -> String {

@@ -24,7 +24,11 @@ impl Snapshot {
                 .into_iter()
                 .map(|(pid, _)| pid)
                 .collect(),
-            cgroups: scratch.cgroups().into_iter().collect(),
+            cgroups: scratch
+                .cgroups()
+                .into_iter()
+                .filter(|path| !shared(scratch, path))
+                .collect(),
             mounts: host::mountinfo().lines().map(without_numbers).collect(),
             state: files(&scratch.state_root()),
         }
@@ -63,6 +67,14 @@ impl Snapshot {
             left.join("\n  ")
         );
     }
+}
+
+/// The group above the containers' own, as an engine's (`/podman`): not the runtime's
+/// to remove.
+fn shared(scratch: &Scratch, group: &Path) -> bool {
+    group
+        .file_name()
+        .is_some_and(|name| name == scratch.token())
 }
 
 /// A line of mountinfo without the mount's and the parent's number.

@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 /// The name of the variable that marks every process that a test starts.
 pub const TOKEN_VARIABLE: &str = "PIPKIN_TEST_TOKEN";
 
-/// The group of all tests' control groups.
-pub const CGROUP_TOP: &str = "/pipkin-tests";
-
 /// What one test owns. Dropping it ends its processes and removes all that it made.
 pub struct Scratch {
     directory: PathBuf,
@@ -151,10 +148,6 @@ impl Drop for Scratch {
         groups.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
         for group in groups {
             let _ = std::fs::remove_dir(group);
-        }
-        for top in host::cgroup_hierarchies() {
-            // Fails while another test uses it.
-            let _ = std::fs::remove_dir(top.join(CGROUP_TOP.trim_start_matches('/')));
         }
         for line in host::mountinfo().lines().rev() {
             if let Some(point) = line.split(' ').nth(4)

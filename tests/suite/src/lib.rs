@@ -16,6 +16,7 @@
 pub mod bundle;
 pub mod command;
 pub mod compare;
+pub mod container;
 pub mod differences;
 pub mod host;
 pub mod leak;
@@ -25,6 +26,7 @@ pub mod scratch;
 
 pub use bundle::Bundle;
 pub use command::{Finished, Run};
+pub use container::Container;
 pub use leak::Snapshot;
 pub use runtime::{Runtime, View};
 pub use scratch::Scratch;

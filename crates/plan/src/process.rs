@@ -352,8 +352,6 @@ pub fn execute(
     filter: Option<Filter>,
 ) -> Result<(), Invalid> {
     let process = builder.process;
-    let first = 3u32.saturating_add(builder.request.preserve_fds);
-    builder.container("", PlanOp::CloseRange { first });
     if process.no_new_privileges {
         builder.container("/process/noNewPrivileges", PlanOp::NoNewPrivs {});
     }

@@ -82,6 +82,9 @@ fn perform(
     planned: &Planned,
 ) -> Result<(Entry, Launched)> {
     check_preserved(create.preserve_fds)?;
+    // What the caller left open is neither the hooks' nor the container's.
+    pipkin_sys::fs::cloexec_from(3u32.saturating_add(create.preserve_fds))
+        .map_err(|error| Error::errno("close_range", error))?;
     let entry = Entry::create(&global.root, &create.id)?;
     let launched = launch::launch(Launch {
         plan: &planned.plan,

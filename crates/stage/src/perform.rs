@@ -24,6 +24,8 @@ impl Walk {
                 // A hierarchy that the runtime may not write to has no group of this container.
                 if let Ok(tasks) = self.fd(slot) {
                     fs::write(tasks, b"0")?;
+                    fs::close(tasks);
+                    self.set(slot, -1)?;
                 }
             }
             StageOp::Setsid {} => process::setsid()?,

@@ -319,7 +319,12 @@ fn clone(
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let slots = performer.descriptors();
+    let mut slots = performer.descriptors();
+    for step in &launch.plan.steps {
+        if let Some(place) = runtime_slot(&step.op).and_then(|slot| slots.get_mut(slot)) {
+            *place = -1;
+        }
+    }
     let fds = Fds {
         socket: theirs.as_raw_fd(),
         slots: &slots,
@@ -345,6 +350,17 @@ fn clone(
         reset_signals: false,
     })?;
     Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))
+}
+
+/// The slot of a step whose descriptor only the runtime uses.
+fn runtime_slot(op: &PlanOp) -> Option<usize> {
+    match op {
+        PlanOp::Clone {
+            cgroup: Some(slot), ..
+        }
+        | PlanOp::EnterNamespace { slot, .. } => Some(usize::from(slot.0)),
+        _ => None,
+    }
 }
 
 /// A group whose directories are known, whether or not they exist.

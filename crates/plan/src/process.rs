@@ -263,6 +263,12 @@ pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result
     let process = builder.process;
     let user = &process.user;
     let sets = Sets::new(process.capabilities.as_ref())?;
+    let path = c_string("/process/cwd", &process.cwd)?;
+    let op = PlanOp::Chdir {
+        path: path.clone(),
+        late: false,
+    };
+    builder.container("/process/cwd", op);
     builder.container(
         "/process/capabilities/bounding",
         PlanOp::BoundingSet {
@@ -310,8 +316,7 @@ pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result
         let op = PlanOp::Ambient { set: sets.ambient };
         builder.container("/process/capabilities/ambient", op);
     }
-    let path = c_string("/process/cwd", &process.cwd)?;
-    builder.container("/process/cwd", PlanOp::Chdir { path });
+    builder.container("/process/cwd", PlanOp::Chdir { path, late: true });
     let mask = user.umask.unwrap_or(0o022);
     if mask > 0o777 {
         return Err(

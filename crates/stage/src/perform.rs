@@ -178,7 +178,7 @@ impl Walk {
             StageOp::Ambient { set } => identity::raise_ambient(set)?,
             StageOp::NoNewPrivs {} => process::no_new_privs()?,
             StageOp::Seccomp { program, flags } => drop(process::seccomp_filter(program, flags)?),
-            StageOp::Chdir { path } => inside::change_directory(path)?,
+            StageOp::Chdir { path, late } => self.change_directory(path, late)?,
 
             StageOp::FindExecutable { name, search } => self.executable.find(name, search)?,
             StageOp::Home { uid } => self.executable.find_home(uid)?,

@@ -19,6 +19,8 @@ pub struct Walk {
     pub unjoined: u32,
     /// Whether the null device and the empty directory of the masks are attached.
     pub masks_attached: (bool, bool),
+    /// Whether the working directory was entered.
+    pub in_directory: bool,
     /// What is going to be executed.
     pub executable: Executable,
 }
@@ -123,6 +125,7 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
         pid: 0,
         unjoined: 0,
         masks_attached: (false, false),
+        in_directory: false,
         executable: Executable::new(),
     };
     Some((walk, fault))

@@ -68,6 +68,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     rootfs::attach(b)?;
     mounts::add(b)?;
     devices::add(b)?;
+    process::make_directory(b)?;
     terminal(b)?;
     if !linux.sysctl.is_empty() {
         rootfs::ensure_proc(b)?;

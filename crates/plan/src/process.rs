@@ -6,6 +6,7 @@ use pipkin_spec::config::{IoPriority, Process, Rlimit, Scheduler};
 use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::capabilities::{SYS_ADMIN, Sets};
+use crate::mounts::normalised;
 use crate::namespaces::flag;
 use crate::seccomp::Filter;
 
@@ -257,6 +258,21 @@ fn variable<'e>(env: &[&'e str], name: &str) -> Option<&'e str> {
 
 /// Where executables are looked for when the container has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The working directory is made where the image lacks it, while the root can be written to.
+pub fn make_directory(builder: &mut Builder<'_>) -> Result<(), Invalid> {
+    let path = normalised(&builder.process.cwd);
+    if path != "/" {
+        let path = c_string("/process/cwd", &path)?;
+        let op = PlanOp::Mkdir {
+            dir: builder.root,
+            path,
+            mode: 0o755,
+        };
+        builder.container("/process/cwd", op);
+    }
+    Ok(())
+}
 
 /// From the user to what may be done, up to the point where the container is created.
 pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<(), Invalid> {

@@ -114,6 +114,9 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     if spawn.reset_signals {
         reset_signals()?;
     }
+    if spawn.flags & clone::NEWUSER != 0 {
+        keep_capabilities_over_exec()?;
+    }
     let (dir, path, flags) = match spawn.program {
         Program::File(file) => (file, c"", 0x1000),
         Program::Path(path) => (crate::AT_FDCWD, path, 0),
@@ -130,6 +133,20 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
         )?;
     }
     Err(Errno::ENOEXEC)
+}
+
+/// In a new user namespace the process has all capabilities, but no user id yet: execve(2)
+/// would take them away. Ambient ones stay; whoever sets the inheritable set later takes
+/// them back.
+fn keep_capabilities_over_exec() -> Result<()> {
+    capset(u64::MAX, u64::MAX, u64::MAX)?;
+    for capability in 0..64 {
+        match raise_ambient(capability) {
+            Err(Errno::EINVAL) => break,
+            other => other?,
+        }
+    }
+    Ok(())
 }
 
 /// Makes a process that shares this one's memory until it has executed its program, and
@@ -473,6 +490,11 @@ pub fn no_new_privs() -> Result<()> {
 /// PR_CAP_AMBIENT_RAISE.
 pub fn raise_ambient(capability: u32) -> Result<()> {
     prctl(47, 2, capability as usize).map(drop)
+}
+
+/// PR_CAP_AMBIENT_CLEAR_ALL.
+pub fn clear_ambient() -> Result<()> {
+    prctl(47, 4, 0).map(drop)
 }
 
 /// capset(2) of this thread.

@@ -374,6 +374,39 @@ fn errors_name_file_value_pointer_and_hint() {
     nothing_left("errors");
 }
 
+/// Whatever the rules, the kernel's verifier takes the program.
+#[test]
+fn random_programs_load() {
+    let mut seed = 7u64;
+    let mut next = |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for _ in 0..500 {
+        let rules: Vec<pipkin_spec::resources::DeviceRule> = (0..next(12))
+            .map(|_| pipkin_spec::resources::DeviceRule {
+                allow: next(2) == 0,
+                kind: Some(["a", "c", "b"][next(3) as usize].to_owned()),
+                major: [None, Some(1), Some(10), Some(4095)][next(4) as usize],
+                minor: [None, Some(3), Some(31), Some(1_048_575)][next(4) as usize],
+                access: Some(["r", "rw", "rwm", "m", "w"][next(5) as usize].to_owned()),
+            })
+            .collect();
+        let program = devices::policy(&rules).unwrap().program();
+        let mut log = vec![0; 65536];
+        if let Err(errno) = pipkin_sys::bpf::prog_load_cgroup_device(&program, Some(&mut log)) {
+            panic!("{errno}: {}\n{rules:?}", String::from_utf8_lossy(&log));
+        }
+    }
+    let errors = [(&[][..], 22), (&[0; 7][..], 22), (&[0; 8][..], 22)];
+    for (program, number) in errors {
+        let error = pipkin_sys::bpf::prog_load_cgroup_device(program, None).unwrap_err();
+        assert_eq!(error.number(), number);
+    }
+}
+
 #[test]
 fn layouts() {
     let layout = Layout::probe().unwrap();

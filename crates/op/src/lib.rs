@@ -145,8 +145,9 @@ pub type StageOp<'a> = Op<&'a core::ffi::CStr, &'a [u8]>;
 ops! {
     // Sources, opened by the runtime in the host's namespaces.
 
-    /// open_tree(2) of the root file system, a detached copy of the mounts at `path`.
-    1 OpenRoot { slot: Slot, path: S, }
+    /// open_tree(2) of the root file system: a detached copy of the mounts at `path`, or,
+    /// for a container without a mount namespace of its own, the directory itself.
+    1 OpenRoot { slot: Slot, path: S, clone: bool, }
     /// open_tree(2) of a bind mount's source, a detached copy.
     2 OpenTree { slot: Slot, path: S, recursive: bool, nofollow: bool, }
     /// Opens a namespace file.
@@ -167,14 +168,18 @@ ops! {
 
     /// Makes the container's cgroup in every hierarchy that is used.
     20 CgroupCreate { path: S, }
-    /// Writes one limit.
-    21 CgroupWrite { controller: S, file: S, value: S, }
+    /// Writes the limits; `writes` is their text.
+    21 CgroupLimits { writes: S, }
     /// Attaches the device program (v2).
     22 CgroupDevices { program: B, }
-    /// Opens the cgroup for CLONE_INTO_CGROUP.
-    23 CgroupOpen { slot: Slot, }
-    /// Moves the container's process into the cgroup.
-    24 CgroupJoin { }
+    /// Opens what joining the cgroup needs: the v1 hierarchies' `tasks` files, into slots
+    /// from `first` on, and the v2 directory for CLONE_INTO_CGROUP.
+    23 CgroupOpen { first: Slot, count: u16, unified: Option<Slot>, }
+    /// Joins one v1 hierarchy by writing 0 into the group's `tasks`: a thread that moves
+    /// itself takes 10 µs, moving another process 7 ms (an RCU grace period).
+    24 CgroupJoin { slot: Slot, hierarchy: S, }
+    /// Moves the container's process into the v2 cgroup, before Linux 5.7.
+    25 CgroupMove { }
 
     // The process.
 

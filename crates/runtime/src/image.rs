@@ -16,6 +16,10 @@ include!(concat!(env!("OUT_DIR"), "/init_layout.rs"));
 
 static PROGRAM: &[u8; PLAN_OFFSET] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
+/// What /proc/PID/exe shows of a container that waits: `/memfd:pipkin (deleted)`. With
+/// `memfd:` it fits the 15 characters of a process's name.
+pub const NAME: &str = "pipkin";
+
 const LENGTH_SIZE: usize = size_of::<u64>();
 
 /// Makes the executable. `name` is what /proc/PID/exe shows.
@@ -67,30 +71,63 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::process::Command;
 
+    use pipkin_op::StageOp;
+    use pipkin_op::wire::{MAGIC, Reader};
+
     use super::*;
 
-    /// A plan that begins with its own length, as the program expects it.
-    fn plan(length: usize) -> Vec<u8> {
-        let mut plan: Vec<u8> = (0..length).map(|index| (index % 251) as u8).collect();
-        plan[..8].copy_from_slice(&(length as u64).to_ne_bytes());
-        plan
+    /// The step `umask(022)`, encoded: nothing that leaves a trace.
+    const STEP: [u8; 5] = [104, 0o22, 0, 0, 0];
+
+    /// A plan of so many such steps, of which one fails; steps count from 1.
+    fn plan(steps: u32, fault: u32) -> Vec<u8> {
+        let bytes: Vec<u8> = (1..=steps)
+            .flat_map(|step| step.to_le_bytes().into_iter().chain(STEP))
+            .collect();
+        let length = u32::try_from(5 * size_of::<u32>() + bytes.len()).unwrap();
+        let nowhere = u32::MAX; // the descriptor -1
+        let header = [MAGIC, length, nowhere, 0, fault].map(u32::to_le_bytes);
+        header.into_iter().flatten().chain(bytes).collect()
+    }
+
+    fn exit_status(plan: &[u8]) -> Option<i32> {
+        let image = compose("test", plan).unwrap();
+        let path = format!("/proc/self/fd/{}", image.as_raw_fd());
+        Command::new(path).status().unwrap().code()
     }
 
     #[test]
-    fn the_program_executes_and_reads_its_plan() {
-        for length in [8, 100, 4096, 4097, 300 * 1024] {
-            let plan = plan(length);
-            let sum = plan.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte));
-            let image = compose("test", &plan).unwrap();
-            let path = format!("/proc/self/fd/{}", image.as_raw_fd());
-            let status = Command::new(path).status().unwrap();
-            assert_eq!(status.code(), Some(i32::from(sum)), "{length} bytes");
+    fn the_program_reads_its_plan_to_the_end() {
+        let step = StageOp::decode(&mut Reader::new(&STEP));
+        assert_eq!(
+            step,
+            Some(StageOp::Umask { mask: 0o22 }),
+            "the encoding has changed"
+        );
+        for steps in [0, 1, 100, 453, 454, 455, 456, 35_000] {
+            assert_eq!(exit_status(&plan(steps, 0)), Some(0), "{steps} steps");
+            let failing = exit_status(&plan(steps, steps));
+            assert_eq!(
+                failing,
+                Some(i32::from(steps > 0)),
+                "the last of {steps} steps"
+            );
         }
     }
 
     #[test]
+    fn the_program_refuses_what_is_no_plan() {
+        assert_ne!(exit_status(&[0; 100]), Some(0));
+        let mut cut = plan(10, 0);
+        cut.pop();
+        let length = u32::try_from(cut.len()).unwrap().to_le_bytes();
+        cut.splice(4..8, length);
+        assert_ne!(exit_status(&cut), Some(0));
+    }
+
+    #[test]
     fn the_image_cannot_be_changed() {
-        let image = File::from(compose("test", &plan(100)).unwrap());
+        let image = File::from(compose("test", &plan(10, 0)).unwrap());
         assert_eq!(
             (&image).write(b"x").unwrap_err().kind(),
             io::ErrorKind::PermissionDenied

@@ -2,5 +2,29 @@
 
 #![forbid(unsafe_code)]
 
+mod attempt;
+pub mod caller;
 pub mod cgroup;
+pub mod config;
+pub mod error;
+mod foreground;
 pub mod image;
+mod launch;
+pub mod lifecycle;
+pub mod log;
+pub mod probe;
+pub mod request;
+pub mod store;
+pub mod time;
+
+pub use error::Error;
+
+/// What a command gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+use pipkin_sys::own as owned;
+
+/// The same error number in the form of the system calls.
+fn errno(error: rustix::io::Errno) -> pipkin_sys::Errno {
+    pipkin_sys::Errno::new(error.raw_os_error())
+}

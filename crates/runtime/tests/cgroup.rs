@@ -17,7 +17,6 @@ use std::time::Duration;
 use common::{Inside, SECOND, limits, nothing_left, request, unique, view};
 use pipkin_plan::cgroup::{Controller, Controllers, Version, Write, devices, writes};
 use pipkin_runtime::cgroup::{Created, Kind, Layout, Location, create};
-use rustix::process::Signal;
 
 /// Runs each `inner` test in the view of the host, of v1 and of v2.
 macro_rules! everywhere {
@@ -85,7 +84,7 @@ fn inner_life() {
     // Signals reach a frozen group, and it is still frozen. (Frozen by v2, a process
     // would die of SIGTERM at once.)
     group.freeze(SECOND).unwrap();
-    group.kill_all(Signal::WINCH).unwrap();
+    group.kill_all(28).unwrap();
     assert!(group.is_frozen().unwrap());
     assert!(inside.runs());
     let error = group.remove(Duration::from_millis(50)).unwrap_err();
@@ -96,13 +95,13 @@ fn inner_life() {
     );
     assert_eq!(error.errno.unwrap(), pipkin_sys::Errno::EBUSY);
 
-    group.kill_all(Signal::KILL).unwrap();
+    group.kill_all(9).unwrap();
     // Not reaped and perhaps not dead yet: removal waits.
     group.remove(SECOND * 5).unwrap();
     inside.wait();
     assert_eq!(group.pids().unwrap(), []);
     assert!(!group.is_frozen().unwrap());
-    group.kill_all(Signal::KILL).unwrap();
+    group.kill_all(9).unwrap();
     group.remove(SECOND).unwrap();
     nothing_left("life");
 }
@@ -135,7 +134,7 @@ fn inner_sub_groups() {
         insides.extend([top, deep]);
     }
     assert_eq!(group.pids().unwrap().len(), insides.len());
-    group.kill_all(Signal::KILL).unwrap();
+    group.kill_all(9).unwrap();
     group.remove(SECOND * 5).unwrap();
     insides.iter_mut().for_each(Inside::wait);
     nothing_left("sub");
@@ -154,7 +153,7 @@ fn inner_in_use() {
         1,
         "the other's group was touched"
     );
-    created.group.kill_all(Signal::KILL).unwrap();
+    created.group.kill_all(9).unwrap();
     inside.wait();
 
     // Empty and there is fine, and undo leaves what was there.
@@ -214,7 +213,7 @@ fn inner_fork_bomb() {
                   while [ $i -lt 20 ]; do (while :; do (sleep 0.01 &) ; done) & i=$((i+1)); done; wait";
     let mut inside = Inside::start(&created.group, script);
     std::thread::sleep(Duration::from_millis(100));
-    created.group.kill_all(Signal::KILL).unwrap();
+    created.group.kill_all(9).unwrap();
     inside.wait();
     created
         .group

@@ -20,6 +20,12 @@ impl Walk {
             }
             StageOp::Unshare { flags } => process::unshare(flags)?,
             StageOp::BecomeRoot {} => identity::become_root()?,
+            StageOp::CgroupJoin { slot, .. } => {
+                // A hierarchy that the runtime may not write to has no group of this container.
+                if let Ok(tasks) = self.fd(slot) {
+                    fs::write(tasks, b"0")?;
+                }
+            }
             StageOp::Setsid {} => process::setsid()?,
             StageOp::Keyring { name } => identity::join_keyring(name)?,
             StageOp::LoopbackUp {} => socket::loopback_up()?,
@@ -205,10 +211,10 @@ impl Walk {
             | StageOp::ListenStart { .. }
             | StageOp::IdmapTree { .. }
             | StageOp::CgroupCreate { .. }
-            | StageOp::CgroupWrite { .. }
+            | StageOp::CgroupLimits { .. }
             | StageOp::CgroupDevices { .. }
             | StageOp::CgroupOpen { .. }
-            | StageOp::CgroupJoin { .. }
+            | StageOp::CgroupMove { .. }
             | StageOp::Clone { .. }
             | StageOp::EnterNamespace { .. }
             | StageOp::LeaveNamespace { .. }

@@ -10,6 +10,9 @@
 
 #![no_std]
 
+#[cfg(feature = "std")]
+extern crate std;
+
 mod errno;
 mod raw;
 
@@ -31,6 +34,17 @@ pub type Fd = i32;
 
 /// The current directory, for calls that take a directory.
 pub const AT_FDCWD: Fd = -100;
+
+/// Hands a descriptor that a call of this crate has just given over to the standard
+/// library, which closes it when it is dropped.
+#[cfg(feature = "std")]
+#[must_use]
+pub fn own(fd: Fd) -> std::os::fd::OwnedFd {
+    use std::os::fd::FromRawFd as _;
+    // SAFETY: what the calls of this crate give is new and nobody else's; a number that is
+    // none of theirs would be closed, which harms no memory.
+    unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) }
+}
 
 /// A descriptor as an argument: sign-extended, as the C convention has it.
 const fn fd(fd: Fd) -> usize {

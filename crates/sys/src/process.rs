@@ -192,6 +192,46 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<(i32, Fd)> {
     Ok((pid, pidfd))
 }
 
+extern "C" fn sleeper(_: *mut u8) -> ! {
+    loop {
+        // SAFETY: no memory is passed; it waits for a signal, and only SIGKILL comes through.
+        let _ = unsafe { call!(PPOLL, 0, 0, 0, 0, 0) };
+    }
+}
+
+/// Calls `with` with the id of a process that is alone in a new user namespace, and ends that
+/// process afterwards: an id-mapped mount needs the namespace, not the process.
+pub fn with_user_namespace<T>(with: impl FnOnce(i32) -> T) -> Result<T> {
+    const SIGKILL: i32 = 9;
+    /// Its address is its own, and aligned as the calling conventions want.
+    #[repr(C, align(16))]
+    struct Stack(core::mem::MaybeUninit<[u8; 4096]>);
+    let mut stack = Stack(core::mem::MaybeUninit::uninit());
+    let mut arguments = [
+        clone::VM | clone::NEWUSER,
+        0,
+        0,
+        0,
+        0,
+        stack.0.as_mut_ptr() as u64,
+        4096,
+        0,
+    ];
+    let blocked = block_signals()?;
+    // SAFETY: `arguments` is valid and names `stack`, which outlives the child: it is killed and
+    // waited for below. The child makes only a system call, with all signals blocked.
+    let pid =
+        unsafe { raw::clone3_call(arguments.as_mut_ptr(), 64, sleeper, core::ptr::null_mut()) };
+    set_signal_mask(blocked)?;
+    let pid = pid? as i32;
+    let result = with(pid);
+    kill(pid, SIGKILL)?;
+    wait_cloned(pid)?;
+    // The stack must not end before the child does.
+    core::hint::black_box(&mut stack);
+    Ok(result)
+}
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
@@ -201,23 +241,57 @@ pub enum Ended {
     Signalled(i32),
 }
 
+impl Ended {
+    /// Reads what wait4(2) gives, `WIFEXITED` and its kin.
+    const fn new(status: i32) -> Self {
+        match status & 0x7f {
+            0 => Self::Exited((status >> 8) & 0xff),
+            signal => Self::Signalled(signal),
+        }
+    }
+}
+
 /// wait4(2) for one child, without a limit.
 pub fn wait(pid: i32) -> Result<Ended> {
+    wait4(pid, 0).map(|(_, ended)| ended)
+}
+
+/// The same for a child that tells of its end by no signal.
+fn wait_cloned(pid: i32) -> Result<Ended> {
+    const WCLONE: usize = 0x8000_0000;
+    wait4(pid, WCLONE).map(|(_, ended)| ended)
+}
+
+/// wait4(2) for any child that has ended; `None` where none has.
+pub fn reap() -> Result<Option<(i32, Ended)>> {
+    const WNOHANG: usize = 1;
+    match wait4(-1, WNOHANG) {
+        Ok((0, _)) | Err(Errno::ECHILD) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn wait4(pid: i32, options: usize) -> Result<(i32, Ended)> {
     let mut status = 0i32;
     loop {
         // SAFETY: the kernel writes one int.
-        match unsafe { call!(WAIT4, fd(pid), &raw mut status as usize, 0, 0) } {
+        match unsafe { call!(WAIT4, fd(pid), &raw mut status as usize, options, 0) } {
             Err(Errno::EINTR) => {}
-            other => {
-                other?;
-                let signal = status & 0x7f;
-                return Ok(match signal {
-                    0 => Ended::Exited((status >> 8) & 0xff),
-                    _ => Ended::Signalled(signal),
-                });
-            }
+            other => return Ok((as_fd(other?), Ended::new(status))),
         }
     }
+}
+
+/// pidfd_open(2), close-on-exec.
+pub fn pidfd_open(pid: i32) -> Result<Fd> {
+    // SAFETY: no memory is passed.
+    unsafe { call!(PIDFD_OPEN, fd(pid), 0).map(as_fd) }
+}
+
+/// pidfd_send_signal(2).
+pub fn pidfd_send_signal(pidfd: Fd, signal: i32) -> Result<()> {
+    // SAFETY: no information is passed.
+    unsafe { call!(PIDFD_SEND_SIGNAL, fd(pidfd), fd(signal), 0, 0).map(drop) }
 }
 
 /// Waits until a descriptor can be read from, at most `milliseconds`; whether it can.
@@ -275,6 +349,18 @@ pub fn block_signals() -> Result<u64> {
 /// Sets the signal mask.
 pub fn set_signal_mask(mask: u64) -> Result<()> {
     sigprocmask(2, mask).map(drop)
+}
+
+/// Waits for any signal of a set that is blocked, rt_sigtimedwait(2) without a limit: its
+/// number.
+pub fn wait_signal(set: u64) -> Result<i32> {
+    loop {
+        // SAFETY: the set has the 8 bytes that are named; no information is asked for.
+        match unsafe { call!(RT_SIGTIMEDWAIT, &raw const set as usize, 0, 0, 8) } {
+            Err(Errno::EINTR) => {}
+            other => return other.map(as_fd),
+        }
+    }
 }
 
 /// Empties the signal mask and gives SIGPIPE its default effect, which Rust's run time
@@ -464,9 +550,23 @@ pub fn personality(persona: u64) -> Result<()> {
 
 /// prlimit(2) of this process.
 pub fn set_rlimit(resource: u32, soft: u64, hard: u64) -> Result<()> {
+    set_rlimit_of(0, resource, soft, hard)
+}
+
+/// prlimit(2) of another process; 0 is this one.
+pub fn set_rlimit_of(pid: i32, resource: u32, soft: u64, hard: u64) -> Result<()> {
     let limit = [soft, hard];
     // SAFETY: `limit` is a `struct rlimit64`.
-    unsafe { call!(PRLIMIT64, 0, resource as usize, limit.as_ptr() as usize, 0).map(drop) }
+    unsafe {
+        call!(
+            PRLIMIT64,
+            fd(pid),
+            resource as usize,
+            limit.as_ptr() as usize,
+            0
+        )
+        .map(drop)
+    }
 }
 
 /// The arguments of sched_setattr(2).

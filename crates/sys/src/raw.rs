@@ -45,6 +45,7 @@ numbers! {
     SETRESUID = 117, 147;
     SETRESGID = 119, 149;
     CAPSET = 126, 91;
+    RT_SIGTIMEDWAIT = 128, 137;
     PERSONALITY = 135, 92;
     FSTATFS = 138, 44;
     PIVOT_ROOT = 155, 41;
@@ -78,11 +79,13 @@ numbers! {
     BPF = 321, 280;
     EXECVEAT = 322, 281;
     STATX = 332, 291;
+    PIDFD_SEND_SIGNAL = 424, 424;
     OPEN_TREE = 428, 428;
     MOVE_MOUNT = 429, 429;
     FSOPEN = 430, 430;
     FSCONFIG = 431, 431;
     FSMOUNT = 432, 432;
+    PIDFD_OPEN = 434, 434;
     CLONE3 = 435, 435;
     CLOSE_RANGE = 436, 436;
     OPENAT2 = 437, 437;
@@ -183,8 +186,10 @@ pub unsafe fn clone3_call(
             inlateout("rax") nr::CLONE3 => result,
             in("rdi") arguments,
             in("rsi") size,
-            lateout("rcx") _,
-            lateout("r11") _,
+            // Not `lateout`: the child still reads `context` and `entry` afterwards, so they
+            // must not be in what the kernel destroys.
+            out("rcx") _,
+            out("r11") _,
         );
     }
     Errno::check(result)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 
 use super::{Error, Group, file};
 
@@ -12,6 +12,8 @@ use super::{Error, Group, file};
 const FREEZE: Duration = Duration::from_millis(200);
 /// How long new processes are chased where there is no `cgroup.kill`.
 const CHASE: Duration = Duration::from_secs(5);
+
+const SIGKILL: i32 = 9;
 
 impl Group {
     /// Sends `signal` to every process in the group and its sub-groups. SIGKILL goes by
@@ -21,8 +23,8 @@ impl Group {
     ///
     /// # Errors
     /// Those of the files and of kill(2); new processes after five seconds.
-    pub fn kill_all(&self, signal: Signal) -> Result<(), Error> {
-        if signal != Signal::KILL {
+    pub fn kill_all(&self, signal: i32) -> Result<(), Error> {
+        if signal != SIGKILL {
             return self.signal_all(signal);
         }
         let by_kernel = match self.unified().map(|path| path.join("cgroup.kill")) {
@@ -42,7 +44,7 @@ impl Group {
     }
 
     /// Signals each process once, those that were forked meanwhile included.
-    fn signal_all(&self, signal: Signal) -> Result<(), Error> {
+    fn signal_all(&self, signal: i32) -> Result<(), Error> {
         let frozen_before = self.is_frozen()?;
         let frozen = frozen_before || self.freeze(FREEZE).is_ok();
         let result = self.chase(signal, frozen);
@@ -53,7 +55,7 @@ impl Group {
         result.and(thawed)
     }
 
-    fn chase(&self, signal: Signal, frozen: bool) -> Result<(), Error> {
+    fn chase(&self, signal: i32, frozen: bool) -> Result<(), Error> {
         let end = Instant::now() + CHASE;
         let mut done: BTreeSet<i32> = BTreeSet::new();
         loop {
@@ -81,15 +83,16 @@ impl Group {
         }
     }
 
-    fn send(&self, pid: Pid, signal: Signal) -> Result<(), Error> {
-        match kill_process(pid, signal) {
-            Ok(()) | Err(Errno::SRCH) => Ok(()),
+    fn send(&self, pid: Pid, signal: i32) -> Result<(), Error> {
+        match pipkin_sys::process::kill(pid.as_raw_nonzero().get(), signal) {
+            Ok(()) | Err(pipkin_sys::Errno::ESRCH) => Ok(()),
             Err(errno) => {
                 let path = self
                     .dirs
                     .first()
                     .map(|d| d.path.clone())
                     .unwrap_or_default();
+                let errno = Errno::from_raw_os_error(errno.number());
                 let error = Error::os("kill", &path, errno);
                 Err(error.hint(format!("process {}", pid.as_raw_nonzero())))
             }

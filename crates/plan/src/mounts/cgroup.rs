@@ -1,0 +1,123 @@
+//! `cgroup` mounts: what the container sees of control groups.
+//!
+//! | host | with a cgroup namespace | without |
+//! | --- | --- | --- |
+//! | v2 | a cgroup2 mount, its root is the container's group | a bind mount of the group |
+//! | v1, hybrid | a tmpfs with a cgroup mount for each hierarchy | the same with bind mounts |
+//!
+//! Without a namespace only the container's own group is shown, never the host's tree
+//! (CVE-2023-25809).
+
+use pipkin_op::{MountAttr, PlanOp};
+
+use super::{Request, add_new, add_tree, attr, ms};
+use crate::Invalid;
+use crate::build::{Builder, c_string};
+use crate::host::Hierarchy;
+use crate::namespaces::flag;
+
+pub fn add(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invalid> {
+    let namespace = builder.namespaces.has(flag::CGROUP);
+    let hierarchies: Vec<Hierarchy> = builder.host.v1().cloned().collect();
+    if !hierarchies.is_empty() && request.mount.kind.as_deref() != Some("cgroup2") {
+        return add_v1(builder, &request, hierarchies, namespace);
+    }
+    let Some(unified) = builder.host.v2().cloned() else {
+        return Err(
+            Invalid::new(request.pointer, "the host has no control groups mounted")
+                .hint("take the mount out, or mount cgroup2 on /sys/fs/cgroup of the host"),
+        );
+    };
+    if namespace {
+        return add_new(builder, &request, "cgroup2");
+    }
+    let path = c_string(&request.pointer, &group_path(&unified))?;
+    add_tree(builder, request, path, true)
+}
+
+/// Where the container's group is on the host.
+fn group_path(hierarchy: &Hierarchy) -> String {
+    format!("{}{}", hierarchy.mount, hierarchy.group)
+}
+
+fn add_v1(
+    builder: &mut Builder<'_>,
+    request: &Request<'_>,
+    hierarchies: Vec<Hierarchy>,
+    namespace: bool,
+) -> Result<(), Invalid> {
+    let pointer = &request.pointer;
+    let dir = builder.root;
+    let top = request.destination.to_string_lossy().into_owned();
+    let flags = request.options.flags;
+    builder.container(
+        pointer.clone(),
+        PlanOp::Mount {
+            dir,
+            path: request.destination.clone(),
+            source: c"tmpfs".into(),
+            fstype: c"tmpfs".into(),
+            flags: flags & !ms::RDONLY,
+            data: Some(c"mode=755".into()),
+        },
+    );
+    for hierarchy in &hierarchies {
+        let path = c_string(pointer, &format!("{top}/{}", hierarchy.directory()))?;
+        if namespace {
+            let op = PlanOp::Mount {
+                dir,
+                path,
+                source: c"cgroup".into(),
+                fstype: c"cgroup".into(),
+                flags,
+                data: Some(c_string(pointer, &hierarchy.name)?),
+            };
+            builder.container(pointer.clone(), op);
+        } else {
+            let slot = builder.slot(pointer)?;
+            let source = c_string(pointer, &group_path(hierarchy))?;
+            let op = PlanOp::OpenTree {
+                slot,
+                path: source,
+                recursive: true,
+                nofollow: false,
+            };
+            builder.open(pointer.clone(), op);
+            let (set, clear) = (super::options::attributes(flags), 0);
+            let attr = MountAttr {
+                set,
+                clear,
+                propagation: ms::PRIVATE,
+                recursive: true,
+            };
+            builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
+            builder.container(
+                pointer.clone(),
+                PlanOp::Attach {
+                    slot,
+                    dir,
+                    path,
+                    nofollow: false,
+                },
+            );
+        }
+        // Hierarchies of several controllers are also found by each of them.
+        let names: Vec<&str> = hierarchy.name.split(',').collect();
+        if names.len() > 1 {
+            for name in names {
+                let path = c_string(pointer, &format!("{top}/{name}"))?;
+                let target = c_string(pointer, hierarchy.directory())?;
+                builder.container(pointer.clone(), PlanOp::Symlink { dir, path, target });
+            }
+        }
+    }
+    if flags & ms::RDONLY != 0 {
+        let attr = MountAttr {
+            set: attr::RDONLY,
+            ..Default::default()
+        };
+        let path = request.destination.clone();
+        builder.container(pointer.clone(), PlanOp::SetAttrAt { dir, path, attr });
+    }
+    Ok(())
+}

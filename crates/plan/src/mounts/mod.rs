@@ -1,0 +1,403 @@
+//! `mounts`: a bind mount is opened by the runtime and attached by the container; a new file
+//! system is made by the container, in its namespaces.
+
+mod cgroup;
+mod options;
+
+use std::ffi::CString;
+
+use pipkin_op::{MountAttr, PlanOp, Slot, wire};
+use pipkin_spec::config::{IdMapping, Mount};
+
+pub use options::OPTIONS;
+use options::Options;
+pub use options::{attr, ms};
+
+use crate::Invalid;
+use crate::build::{Builder, c_string};
+use crate::namespaces::flag;
+
+/// One mount on its way into the plan.
+struct Request<'m> {
+    mount: &'m Mount,
+    pointer: String,
+    options: Options,
+    destination: CString,
+}
+
+/// Adds the steps of all mounts.
+pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
+    let mounts = &builder.config.mounts;
+    for (index, mount) in mounts.iter().enumerate() {
+        let pointer = format!("/mounts/{index}");
+        let destination = normalised(&mount.destination);
+        if mount.destination.is_empty() || destination == "/" {
+            let message = format!("destination {:?} would hide the root", mount.destination);
+            return Err(Invalid::new(pointer + "/destination", message));
+        }
+        let destination = c_string(&pointer, &destination)?;
+        let options = Options::new(&mount.options);
+        add_one(
+            builder,
+            Request {
+                mount,
+                pointer,
+                options,
+                destination,
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// An absolute path without empty components and dots. What `..` means depends on links, so
+/// it stays for the kernel.
+pub fn normalised(path: &str) -> String {
+    let parts = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let mut out = String::with_capacity(path.len() + 1);
+    for part in parts {
+        out.push('/');
+        out.push_str(part);
+    }
+    if out.is_empty() { "/".to_owned() } else { out }
+}
+
+fn add_one(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invalid> {
+    let kind = request.mount.kind.as_deref().unwrap_or_default();
+    let user = builder.namespaces.has(flag::USER) || builder.host.in_user_namespace;
+    // The kernel mounts these only for who owns what they show; the host's is shown instead.
+    let hosts = match kind {
+        "sysfs" if user && !builder.namespaces.has(flag::NETWORK) => Some("/sys"),
+        "proc" if user && !builder.namespaces.has(flag::PID) => Some("/proc"),
+        "mqueue" if user && !builder.namespaces.has(flag::IPC) => Some("/dev/mqueue"),
+        _ => None,
+    };
+    if kind != "cgroup" && kind != "cgroup2" {
+        refuse_idmap(&request)?;
+    }
+    if let Some(bind) = request.options.bind.or((kind == "bind").then_some(false)) {
+        return add_bind(builder, request, bind);
+    }
+    if let Some(path) = hosts {
+        let source = c_string(&request.pointer, path)?;
+        return add_tree(builder, request, source, true);
+    }
+    match kind {
+        "" => Err(Invalid::new(
+            request.pointer,
+            "a mount without a type that is not a bind mount",
+        )
+        .hint("add \"type\", or \"bind\" to its options")),
+        "cgroup" | "cgroup2" => cgroup::add(builder, request),
+        "proc" => add_proc(builder, &request),
+        _ => add_new(builder, &request, kind),
+    }
+}
+
+fn refuse_idmap(request: &Request<'_>) -> Result<(), Invalid> {
+    let mount = request.mount;
+    let mapped = !mount.uid_mappings.is_empty() || !mount.gid_mappings.is_empty();
+    if request.options.bind.is_none() && (mapped || request.options.idmap.is_some()) {
+        let message = "only a bind mount can be id-mapped";
+        return Err(Invalid::new(request.pointer.clone(), message));
+    }
+    Ok(())
+}
+
+/// A bind mount.
+fn add_bind(
+    builder: &mut Builder<'_>,
+    request: Request<'_>,
+    recursive: bool,
+) -> Result<(), Invalid> {
+    let source = request.mount.source.as_deref().unwrap_or_default();
+    if source.is_empty() {
+        return Err(Invalid::new(
+            request.pointer,
+            "a bind mount without a source",
+        ));
+    }
+    let source = if source.starts_with('/') {
+        source.to_owned()
+    } else {
+        format!("{}/{source}", builder.request.bundle)
+    };
+    let source = c_string(&request.pointer, &source)?;
+    add_tree(builder, request, source, recursive)
+}
+
+/// Opens a tree of the host and attaches it.
+fn add_tree(
+    builder: &mut Builder<'_>,
+    request: Request<'_>,
+    path: CString,
+    recursive: bool,
+) -> Result<(), Invalid> {
+    let slot = builder.slot(&request.pointer)?;
+    let nofollow = request.options.source_nofollow;
+    let pointer = request.pointer.clone();
+    builder.open(
+        pointer.clone(),
+        PlanOp::OpenTree {
+            slot,
+            path,
+            recursive,
+            nofollow,
+        },
+    );
+    if let Some(all) = id_mapped(&request) {
+        let (uid_map, gid_map) = id_maps(builder, &request)?;
+        let op = PlanOp::IdmapTree {
+            slot,
+            uid_map,
+            gid_map,
+            recursive: all,
+        };
+        builder.open(pointer.clone(), op);
+    }
+    attach(builder, &request, slot);
+    Ok(())
+}
+
+/// Whether a mount is id-mapped, and if so, whether with the mounts below.
+fn id_mapped(request: &Request<'_>) -> Option<bool> {
+    let mapped = !request.mount.uid_mappings.is_empty() || !request.mount.gid_mappings.is_empty();
+    request.options.idmap.or(mapped.then_some(false))
+}
+
+/// The mappings of an id-mapped mount: its own, else those of the container.
+fn id_maps(builder: &Builder<'_>, request: &Request<'_>) -> Result<(CString, CString), Invalid> {
+    let (mut uids, mut gids) = (&request.mount.uid_mappings, &request.mount.gid_mappings);
+    if uids.is_empty() && gids.is_empty() {
+        (uids, gids) = (&builder.linux.uid_mappings, &builder.linux.gid_mappings);
+    }
+    if uids.is_empty() || gids.is_empty() {
+        let message = "an id-mapped mount needs uidMappings and gidMappings";
+        return Err(Invalid::new(request.pointer.clone(), message)
+            .hint("its own, or those of the container's user namespace"));
+    }
+    let lines = |mappings: &[IdMapping]| {
+        let lines = mappings.iter();
+        lines
+            .map(|map| format!("{} {} {}\n", map.container_id, map.host_id, map.size))
+            .collect()
+    };
+    let text = |mappings: &[IdMapping]| -> Result<CString, Invalid> {
+        let lines: String = lines(mappings);
+        c_string(&request.pointer, &lines)
+    };
+    Ok((text(uids)?, text(gids)?))
+}
+
+/// Attaches a tree with the attributes of the mount. Those that hold for the mounts below
+/// are changed before it is attached, so that none is seen without them.
+fn attach(builder: &mut Builder<'_>, request: &Request<'_>, slot: Slot) {
+    let pointer = &request.pointer;
+    let mut changes = vec![request.options.attr_all, request.options.attr];
+    changes.extend(propagations(request, true));
+    for attr in merged(changes) {
+        builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
+    }
+    let (dir, path) = (builder.root, request.destination.clone());
+    let nofollow = request.options.destination_nofollow;
+    builder.container(
+        pointer.clone(),
+        PlanOp::Attach {
+            slot,
+            dir,
+            path,
+            nofollow,
+        },
+    );
+}
+
+/// The changes of propagation. A tree of the host is a peer of what it was copied from,
+/// so a bind mount without an option of its own becomes private, as the other runtimes have
+/// it by making the whole root private.
+fn propagations(request: &Request<'_>, bind: bool) -> Vec<MountAttr> {
+    let change = |propagation, recursive| MountAttr {
+        propagation,
+        recursive,
+        ..Default::default()
+    };
+    let mut changes = Vec::new();
+    if bind && request.options.propagation.is_empty() {
+        changes.push(change(ms::PRIVATE, true));
+    }
+    changes.extend(
+        request
+            .options
+            .propagation
+            .iter()
+            .map(|&(flags, all)| change(flags, all)),
+    );
+    changes
+}
+
+/// Joins changes that one call can make.
+fn merged(changes: Vec<MountAttr>) -> Vec<MountAttr> {
+    let mut out: Vec<MountAttr> = Vec::new();
+    for change in changes.into_iter().filter(|change| !change.is_empty()) {
+        match out.last_mut() {
+            Some(last)
+                if last.recursive == change.recursive
+                    && (last.propagation == 0 || change.propagation == 0)
+                    && (last.set | last.clear) & (change.set | change.clear) == 0 =>
+            {
+                last.set |= change.set;
+                last.clear |= change.clear;
+                last.propagation |= change.propagation;
+            }
+            _ => out.push(change),
+        }
+    }
+    out
+}
+
+/// procfs: the runtime keeps a handle of it, for what it writes below /proc itself.
+fn add_proc(builder: &mut Builder<'_>, request: &Request<'_>) -> Result<(), Invalid> {
+    let slot = builder.slot(&request.pointer)?;
+    new_mount(builder, request, slot, "proc", request.options.flags)?;
+    if builder.proc.is_none() {
+        builder.proc = Some(slot);
+    }
+    let (dir, path) = (builder.root, request.destination.clone());
+    builder.container(
+        request.pointer.clone(),
+        PlanOp::Attach {
+            slot,
+            dir,
+            path,
+            nofollow: false,
+        },
+    );
+    set_propagation(builder, request);
+    Ok(())
+}
+
+fn new_mount(
+    builder: &mut Builder<'_>,
+    request: &Request<'_>,
+    slot: Slot,
+    fstype: &str,
+    flags: u64,
+) -> Result<(), Invalid> {
+    let pointer = &request.pointer;
+    let source = c_string(pointer, request.mount.source.as_deref().unwrap_or(fstype))?;
+    for option in &request.options.data {
+        c_string(pointer, option)?;
+    }
+    let op = PlanOp::NewMount {
+        slot,
+        fstype: c_string(pointer, fstype)?,
+        source: Some(source),
+        options: wire::pack(request.options.data.iter().map(String::as_str)),
+        attr: options::attributes(flags),
+    };
+    builder.container(pointer.clone(), op);
+    Ok(())
+}
+
+/// Whether a mount stays writable until everything below it is made.
+fn is_late_readonly(request: &Request<'_>, kind: &str) -> bool {
+    request.options.flags & ms::RDONLY != 0
+        && (kind == "tmpfs" || request.destination.as_bytes() == b"/dev")
+}
+
+/// A new file system.
+fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Result<(), Invalid> {
+    let pointer = request.pointer.clone();
+    let late = is_late_readonly(request, kind);
+    let flags = if late {
+        request.options.flags & !ms::RDONLY
+    } else {
+        request.options.flags
+    };
+    let (dir, path) = (builder.root, request.destination.clone());
+    if request.options.copy_up {
+        if kind != "tmpfs" {
+            let message = format!("tmpcopyup is for tmpfs, not for {kind}");
+            return Err(Invalid::new(pointer + "/options", message));
+        }
+        let slot = builder.slot(&pointer)?;
+        new_mount(builder, request, slot, kind, flags)?;
+        let op = PlanOp::CopyUp {
+            slot,
+            dir,
+            path: path.clone(),
+        };
+        builder.container(pointer.clone(), op);
+        builder.container(
+            pointer.clone(),
+            PlanOp::Attach {
+                slot,
+                dir,
+                path,
+                nofollow: false,
+            },
+        );
+    } else {
+        let data = request.options.data.join(",");
+        let op = PlanOp::Mount {
+            dir,
+            path,
+            source: c_string(&pointer, request.mount.source.as_deref().unwrap_or(kind))?,
+            fstype: c_string(&pointer, kind)?,
+            flags,
+            data: if data.is_empty() {
+                None
+            } else {
+                Some(c_string(&pointer, &data)?)
+            },
+        };
+        builder.container(pointer.clone(), op);
+    }
+    set_propagation(builder, request);
+    if !request.options.attr_all.is_empty() {
+        let attr = request.options.attr_all;
+        let (dir, path) = (builder.root, request.destination.clone());
+        builder.container(pointer, PlanOp::SetAttrAt { dir, path, attr });
+    }
+    Ok(())
+}
+
+/// A new mount below a private one is private.
+fn set_propagation(builder: &mut Builder<'_>, request: &Request<'_>) {
+    for attr in propagations(request, false) {
+        if attr.propagation != ms::PRIVATE {
+            let (dir, path) = (builder.root, request.destination.clone());
+            builder.container(
+                request.pointer.clone(),
+                PlanOp::SetAttrAt { dir, path, attr },
+            );
+        }
+    }
+}
+
+/// Mounts that become read-only at the end.
+pub fn finish_readonly(builder: &mut Builder<'_>) -> Result<(), Invalid> {
+    let mounts = &builder.config.mounts;
+    for (index, mount) in mounts.iter().enumerate() {
+        let pointer = format!("/mounts/{index}");
+        let options = Options::new(&mount.options);
+        let kind = mount.kind.as_deref().unwrap_or_default();
+        let destination = c_string(&pointer, &normalised(&mount.destination))?;
+        let request = Request {
+            mount,
+            pointer,
+            options,
+            destination,
+        };
+        if request.options.bind.is_none() && is_late_readonly(&request, kind) {
+            let attr = MountAttr {
+                set: attr::RDONLY,
+                ..Default::default()
+            };
+            let (dir, path) = (builder.root, request.destination);
+            builder.container(request.pointer, PlanOp::SetAttrAt { dir, path, attr });
+        }
+    }
+    Ok(())
+}

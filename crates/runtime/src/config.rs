@@ -1,0 +1,144 @@
+//! Reading config.json.
+
+use std::path::{Path, PathBuf};
+
+use pipkin_spec::Config;
+
+use crate::request::CreateRequest;
+use crate::{Error, Result};
+
+/// A bundle: its directory and its configuration.
+pub struct Bundle {
+    /// Absolute path, links resolved.
+    pub path: PathBuf,
+    /// What stands in its configuration.
+    pub config: Config,
+}
+
+/// Largest configuration that is read, in bytes.
+const MAX: u64 = 64 << 20;
+
+/// Reads the configuration of a request.
+///
+/// # Errors
+/// A bundle that is not a directory; a configuration that cannot be read, with line, column
+/// and JSON pointer where it is not JSON or not what the specification says.
+pub fn read(request: &CreateRequest) -> Result<Bundle> {
+    let given = if request.bundle.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        request.bundle.as_path()
+    };
+    let path = given.canonicalize().map_err(|error| {
+        Error::io(format!("bundle {}", given.display()), &error)
+            .with_hint("give the directory that holds config.json with --bundle")
+    })?;
+    if !path.is_dir() {
+        return Err(
+            Error::new(format!("bundle {} is not a directory", given.display()))
+                .with_hint("give the directory that holds config.json, not a file"),
+        );
+    }
+    let file = match &request.config_file {
+        Some(file) => file.clone(),
+        None => path.join("config.json"),
+    };
+    let text = read_file(&file)?;
+    let config = parse(&file, &text)?;
+    Ok(Bundle { path, config })
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>> {
+    let fail =
+        |error: std::io::Error| Error::io(format!("configuration {}", file.display()), &error);
+    let metadata = std::fs::metadata(file).map_err(fail)?;
+    if metadata.len() > MAX {
+        let message = format!(
+            "configuration {} is larger than {MAX} bytes",
+            file.display()
+        );
+        return Err(Error::new(message));
+    }
+    std::fs::read(file).map_err(fail)
+}
+
+/// Parses a configuration. The place of a mistake is looked for only when there is one.
+///
+/// # Errors
+/// Line, column and JSON pointer of the first mistake.
+pub fn parse(file: &Path, text: &[u8]) -> Result<Config> {
+    if let Ok(config) = serde_json::from_slice(text) {
+        return Ok(config);
+    }
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    let located = match serde_path_to_error::deserialize::<_, Config>(&mut deserializer) {
+        Ok(config) => match deserializer.end() {
+            Ok(()) => return Ok(config),
+            Err(error) => (String::new(), error),
+        },
+        Err(error) => (pointer(error.path()), error.into_inner()),
+    };
+    let (pointer, error) = located;
+    let place = format!("{}:{}:{}", file.display(), error.line(), error.column());
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or(&text);
+    Err(Error {
+        message: format!("{place}: {what}"),
+        pointer: Some(pointer),
+        ..Error::default()
+    })
+}
+
+/// A JSON pointer, RFC 6901.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    path.iter()
+        .filter_map(|segment| match segment {
+            Segment::Seq { index } => Some(format!("/{index}")),
+            Segment::Map { key } => Some(format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
+            Segment::Enum { variant } => Some(format!("/{variant}")),
+            Segment::Unknown => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> Error {
+        parse(Path::new("config.json"), text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn a_mistake_has_its_place() {
+        let error = fault("{\n  \"process\": {\n    \"args\": [1]\n  }\n}");
+        assert_eq!(error.pointer.as_deref(), Some("/process/args/0"));
+        assert!(
+            error.message.starts_with("config.json:3:14: invalid type"),
+            "{}",
+            error.message
+        );
+        let error = fault("{\"mounts\": [{}, {\"options\": 7}]}");
+        assert_eq!(error.pointer.as_deref(), Some("/mounts/1/options"));
+        let error = fault("{\"a\": 1");
+        assert!(
+            error.message.contains("config.json:1:7: EOF"),
+            "{}",
+            error.message
+        );
+        let error = fault("{} {}");
+        assert!(
+            error.message.contains("trailing characters"),
+            "{}",
+            error.message
+        );
+    }
+
+    #[test]
+    fn nulls_and_unknown_fields_are_nothing() {
+        let text = b"{\"mounts\": null, \"process\": {\"env\": null}, \"future\": {\"x\": [1]}}";
+        let config = parse(Path::new("config.json"), text).unwrap();
+        assert!(config.mounts.is_empty());
+    }
+}

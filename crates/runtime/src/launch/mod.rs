@@ -1,0 +1,362 @@
+//! Performing a plan: the runtime's steps here, the container's in the process that the
+//! clone makes, and undoing what was done when one fails.
+//!
+//! ```text
+//! runtime                                container
+//! steps before the clone
+//! clone3, execveat ───────────────────▶ begins with its first step
+//! steps up to the next of the container
+//!              ◀── Reached ────────────── steps up to the next of the runtime
+//! steps
+//!              ─── Go ─────────────────▶ ...
+//!              ◀── Failed, or end of file when the container's process is executed
+//! ```
+
+mod error;
+mod runtime;
+mod undo;
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use pipkin_op::{Actor, Detail, Message, MessageKind, PlanOp};
+use pipkin_plan::{Fds, Plan, Step};
+use pipkin_sys::process::{self, Arg, Program, Spawn};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use crate::cgroup::{Dir, Group, Layout, Location};
+use crate::store::{Entry, State};
+use crate::{Result, image};
+
+pub use error::{Failed, explain, hint_for, sentence};
+use runtime::Performer;
+pub use undo::Undo;
+
+/// What a launch needs besides its plan.
+pub struct Launch<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The container's directory.
+    pub entry: &'a Entry,
+    /// What will be written as its state; the process is filled in.
+    pub state: State,
+    /// Where the cgroup goes.
+    pub group: Option<&'a (Layout, Location)>,
+    /// The step that fails instead of being performed, 0 for none.
+    pub fault: usize,
+}
+
+/// A container that was made, or that runs.
+pub struct Launched {
+    /// Its state.
+    pub state: State,
+    /// Its process.
+    pub pidfd: OwnedFd,
+}
+
+/// How long the container's process may take between two messages, beside the hooks that it
+/// runs. Nothing but pipkin's own code runs in it, but the files it works on are not ours.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Performs a plan; when a step fails, what was done is undone.
+///
+/// # Errors
+/// The step that failed.
+pub fn launch(launch: Launch<'_>) -> Result<Launched> {
+    let mut undo = Undo::default();
+    let result = Walk::new(&launch, &mut undo).and_then(Walk::finish);
+    match result {
+        Ok(launched) => Ok(launched),
+        Err(failed) => {
+            let pid = undo.pid();
+            let left = undo.undo();
+            Err(sentence(launch.plan, failed, pid, left))
+        }
+    }
+}
+
+struct Walk<'a, 'u> {
+    launch: &'a Launch<'a>,
+    performer: Performer<'a>,
+    undo: &'u mut Undo,
+    socket: OwnedFd,
+    pidfd: OwnedFd,
+    /// What the kernel may call the init program: the memory file's name, or before Linux
+    /// 6.14 the number of its descriptor.
+    init_names: [String; 2],
+    /// Index of the first step after the clone.
+    next: usize,
+}
+
+impl<'a, 'u> Walk<'a, 'u> {
+    /// Performs the steps up to the clone.
+    fn new(launch: &'a Launch<'a>, undo: &'u mut Undo) -> std::result::Result<Self, Failed> {
+        let mut performer = Performer::new(launch);
+        for (index, step) in launch.plan.steps.iter().enumerate() {
+            if launch.fault == index + 1 {
+                return Err(Failed::injected(index));
+            }
+            let PlanOp::Clone { flags, cgroup } = &step.op else {
+                performer
+                    .perform(&step.op, undo)
+                    .map_err(|failed| failed.at(index))?;
+                continue;
+            };
+            let cloned = clone(launch, &performer, *flags, *cgroup);
+            let (socket, pid, pidfd, program) = cloned.map_err(|failed| failed.at(index))?;
+            performer.started(pid);
+            let pidfd_copy = pidfd
+                .try_clone()
+                .map_err(|error| Failed::from(error).at(index))?;
+            undo.process(pid, pidfd_copy);
+            let init_names = [format!("memfd:{}", image::NAME), program.to_string()];
+            let next = index + 1;
+            return Ok(Self {
+                launch,
+                performer,
+                undo,
+                socket,
+                pidfd,
+                init_names,
+                next,
+            });
+        }
+        Err(Failed::message("the plan has no clone"))
+    }
+
+    /// Performs the steps after the clone, in turn with the container.
+    fn finish(mut self) -> std::result::Result<Launched, Failed> {
+        let steps = &self.launch.plan.steps;
+        let mut index = self.next;
+        let mut container_is_ahead = false;
+        while let Some(step) = steps.get(index) {
+            if step.actor == Actor::Container {
+                if matches!(step.op, PlanOp::AwaitStart { .. }) {
+                    // It waits for `start` now; this process has nothing left to do.
+                    return Ok(self.launched());
+                }
+                container_is_ahead = true;
+                index += 1;
+                continue;
+            }
+            if container_is_ahead {
+                self.wait_for(index)?;
+                container_is_ahead = false;
+            }
+            index = self.runtime_steps(index)?;
+            self.tell_go(index)?;
+        }
+        self.wait_executed()?;
+        Ok(self.launched())
+    }
+
+    fn launched(self) -> Launched {
+        self.undo.forget();
+        Launched {
+            state: self.performer.into_state(),
+            pidfd: self.pidfd,
+        }
+    }
+
+    /// Performs the runtime's steps from `index` on, up to the next of the container's.
+    fn runtime_steps(&mut self, mut index: usize) -> std::result::Result<usize, Failed> {
+        while let Some(Step {
+            actor: Actor::Runtime,
+            op,
+            ..
+        }) = self.launch.plan.steps.get(index)
+        {
+            if self.launch.fault == index + 1 {
+                return Err(Failed::injected(index));
+            }
+            self.performer
+                .perform(op, self.undo)
+                .map_err(|failed| failed.at(index))?;
+            index += 1;
+        }
+        Ok(index)
+    }
+
+    fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
+        let step = u32::try_from(index).unwrap_or(0);
+        let value = self.performer.pid();
+        let message = Message {
+            kind: MessageKind::Go,
+            step,
+            value,
+            detail: Detail::None,
+        };
+        match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(()),
+            // It failed meanwhile, and has said why.
+            Err(_) => Err(self
+                .wait_message()
+                .map_or_else(|failed| failed, |_| self.gone())),
+        }
+    }
+
+    /// Waits until the container has reached the runtime's step at `index`.
+    fn wait_for(&self, index: usize) -> std::result::Result<(), Failed> {
+        match self.wait_message()? {
+            Some(Message {
+                kind: MessageKind::Reached,
+                step,
+                ..
+            }) if usize::try_from(step) == Ok(index + 1) => Ok(()),
+            Some(_) => Err(Failed::message("the container's process is out of step")),
+            None => Err(self.gone()),
+        }
+    }
+
+    /// Waits until the container's process is executed, which closes its end of the socket.
+    fn wait_executed(&self) -> std::result::Result<(), Failed> {
+        match self.wait_message()? {
+            Some(_) => Err(Failed::message("the container's process is out of step")),
+            // An end of file is an execution, or an end before it: the latter leaves a
+            // process that has never been anything but the init program.
+            None if self.ended_early() => Err(self.gone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the process ended before its execution: then it is a zombie that still has
+    /// the name of the init program.
+    fn ended_early(&self) -> bool {
+        if self.status().is_none() {
+            return false;
+        }
+        let comm = std::fs::read(format!("/proc/{}/comm", self.performer.pid()));
+        comm.is_ok_and(|name| {
+            self.init_names
+                .iter()
+                .any(|own| own.as_bytes() == name.trim_ascii())
+        })
+    }
+
+    /// The signal that ended the process, 0 for none; `None` while it lives.
+    fn status(&self) -> Option<i32> {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
+            .ok()
+            .flatten()?;
+        Some(status.terminating_signal().unwrap_or(0))
+    }
+
+    /// The next message; `None` at the end of file.
+    fn wait_message(&self) -> std::result::Result<Option<Message>, Failed> {
+        let limit = PATIENCE + hook_time(self.launch.plan);
+        wait_readable(&self.socket, limit)?;
+        let mut buffer = [0; Message::LENGTH];
+        let length = loop {
+            match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty()) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::CONNRESET) => break 0,
+                other => break other.map_err(Failed::from)?.0,
+            }
+        };
+        match buffer.get(..length).and_then(Message::decode) {
+            Some(Message {
+                kind: MessageKind::Failed,
+                step,
+                value,
+                detail,
+            }) => Err(Failed::remote(step, value, detail)),
+            other => Ok(other),
+        }
+    }
+
+    /// Why the container's process is gone without a word.
+    fn gone(&self) -> Failed {
+        // Its socket closes a moment before it can be waited for.
+        let _ = wait_readable(&self.pidfd, Duration::from_secs(5));
+        Failed::gone(self.status().filter(|signal| *signal != 0))
+    }
+}
+
+/// Waits until a descriptor can be read from.
+fn wait_readable(fd: impl AsFd, limit: Duration) -> std::result::Result<(), Failed> {
+    let timeout =
+        Timespec::try_from(limit).map_err(|_| Failed::message("the limit is too long"))?;
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    loop {
+        match poll(&mut fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => {
+                let seconds = limit.as_secs();
+                return Err(Failed::message(format!(
+                    "the container's process has not answered for {seconds} s"
+                )));
+            }
+            other => return other.map(drop).map_err(Failed::from),
+        }
+    }
+}
+
+/// How long the hooks in the container may take.
+fn hook_time(plan: &Plan) -> Duration {
+    let seconds = plan.steps.iter().map(|step| match (step.actor, &step.op) {
+        (Actor::Container, PlanOp::Hook { timeout: 0, .. }) => {
+            u64::from(pipkin_stage::hook::DEFAULT_TIMEOUT)
+        }
+        (Actor::Container, PlanOp::Hook { timeout, .. }) => u64::from(*timeout),
+        _ => 0,
+    });
+    Duration::from_secs(seconds.sum())
+}
+
+/// Makes the container's process.
+fn clone(
+    launch: &Launch<'_>,
+    performer: &Performer<'_>,
+    flags: u64,
+    cgroup: Option<pipkin_op::Slot>,
+) -> std::result::Result<(OwnedFd, i32, OwnedFd, i32), Failed> {
+    let (ours, theirs) = rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    let slots = performer.descriptors();
+    let fds = Fds {
+        socket: theirs.as_raw_fd(),
+        slots: &slots,
+    };
+    let fault = u32::try_from(launch.fault).unwrap_or(0);
+    let plan = pipkin_plan::encode(launch.plan, fds, fault);
+    let program = image::compose(image::NAME, &plan)?;
+    let keep: Vec<i32> = slots
+        .iter()
+        .copied()
+        .filter(|&fd| fd >= 0)
+        .chain([theirs.as_raw_fd()])
+        .collect();
+    let (pid, pidfd) = process::spawn(&Spawn {
+        flags,
+        // A unified side that cannot be written to has no group of the container's.
+        cgroup: cgroup.and_then(|slot| performer.descriptor(slot)),
+        program: Program::File(program.as_raw_fd()),
+        args: &[Arg::new(c"pipkin-init"), Arg::END],
+        env: &[Arg::END],
+        keep: &keep,
+        stdin: None,
+        reset_signals: false,
+    })?;
+    Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))
+}
+
+/// A group whose directories are known, whether or not they exist.
+#[must_use]
+pub fn expected_group(group: &(Layout, Location)) -> Group {
+    let (layout, location) = group;
+    let all = layout.v1.iter().chain(&layout.v2);
+    let dirs = all.map(|hierarchy| Dir {
+        hierarchy: hierarchy.name.clone(),
+        path: hierarchy.dir(location, layout.kind),
+    });
+    Group {
+        dirs: dirs.collect(),
+    }
+}

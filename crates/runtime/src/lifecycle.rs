@@ -1,0 +1,598 @@
+//! The life of a container, a function for each command.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, SystemTime};
+
+use pipkin_op::{Message, MessageKind, PlanOp};
+use pipkin_plan::{Plan, Request, Until, state_text};
+use pipkin_spec::config::Hook;
+use pipkin_spec::{Config, ContainerState, OCI_VERSION, Status};
+use pipkin_stage::hook;
+use pipkin_sys::process as sys;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::config::{self, Bundle};
+use crate::launch::{self, Launch, Launched, explain, hint_for};
+use crate::log::Level;
+use crate::probe::{self, Probed};
+use crate::request::{
+    CreateRequest, DeleteRequest, Global, KillRequest, ListEntry, PlanRequest, RunRequest, Target,
+    TryRequest,
+};
+use crate::store::{self, Entry, Pending, SOCKET, State};
+use crate::{Error, Result, attempt as throwaway, caller, foreground, owned, time};
+
+const SIGKILL: i32 = 9;
+
+/// How long what was killed may take to end.
+const END: Duration = Duration::from_secs(10);
+
+/// A start that is planned.
+struct Planned {
+    bundle: Bundle,
+    probed: Probed,
+    plan: Plan,
+}
+
+/// Reads the configuration, looks at the host and makes the plan. Nothing is changed.
+fn make_plan(global: &Global, create: &CreateRequest, until: Until) -> Result<Planned> {
+    let bundle = config::read(create)?;
+    plan_bundle(global, create, bundle, until)
+}
+
+fn plan_bundle(
+    global: &Global,
+    create: &CreateRequest,
+    bundle: Bundle,
+    until: Until,
+) -> Result<Planned> {
+    store::check_id(&create.id)?;
+    let probed = probe::probe(global, &bundle.config, &create.id)?;
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let request = Request {
+        id: create.id.clone(),
+        bundle: text(&bundle.path),
+        until,
+        pid_file: create.pid_file.as_deref().map(text),
+        console_socket: create.console_socket.as_deref().map(text),
+        no_pivot: create.no_pivot,
+        no_new_keyring: create.no_new_keyring,
+        preserve_fds: create.preserve_fds,
+        cgroup: probed
+            .host
+            .hierarchies
+            .first()
+            .map(|h| h.group.clone())
+            .unwrap_or_default(),
+    };
+    let plan = pipkin_plan::create(&bundle.config, &request, &probed.host)?;
+    Ok(Planned {
+        bundle,
+        probed,
+        plan,
+    })
+}
+
+/// Performs a plan. The container's directory is made first and removed when it fails.
+fn perform(
+    global: &Global,
+    create: &CreateRequest,
+    planned: &Planned,
+) -> Result<(Entry, Launched)> {
+    check_preserved(create.preserve_fds)?;
+    let entry = Entry::create(&global.root, &create.id)?;
+    let launched = launch::launch(Launch {
+        plan: &planned.plan,
+        entry: &entry,
+        state: new_state(create, planned),
+        group: planned.probed.group.as_ref(),
+        fault: global.inject_fault.unwrap_or(0),
+    });
+    match launched {
+        Ok(launched) => Ok((entry, launched)),
+        Err(error) => {
+            if let Err(left) = entry.remove() {
+                global.log.record(Level::Warning, &left.to_string());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Descriptors that are to be passed on must be there.
+fn check_preserved(count: u32) -> Result<()> {
+    for fd in 3..3u32.saturating_add(count) {
+        if !std::path::Path::new(&format!("/proc/self/fd/{fd}")).exists() {
+            return Err(Error::new(format!(
+                "--preserve-fds {count}: descriptor {fd} is not open"
+            ))
+            .with_hint("it counts the descriptors after standard error"));
+        }
+    }
+    Ok(())
+}
+
+fn new_state(create: &CreateRequest, planned: &Planned) -> State {
+    let config = &planned.bundle.config;
+    let hooks = config.hooks.clone().unwrap_or_default();
+    State {
+        oci_version: OCI_VERSION.to_owned(),
+        id: create.id.clone(),
+        bundle: planned.bundle.path.to_string_lossy().into_owned(),
+        rootfs: rootfs(&planned.bundle),
+        created: time::rfc3339_nanos(SystemTime::now()),
+        owner: caller::ids().0,
+        annotations: config.annotations.clone(),
+        own_pid_namespace: has_own_pid_namespace(config),
+        poststart: hooks.poststart,
+        poststop: hooks.poststop,
+        pending: pending(&planned.plan),
+        steps: planned.plan.steps.len(),
+        ..State::default()
+    }
+}
+
+fn rootfs(bundle: &Bundle) -> String {
+    let path = bundle
+        .config
+        .root
+        .as_ref()
+        .map(|root| root.path.as_str())
+        .unwrap_or_default();
+    bundle.path.join(path).to_string_lossy().into_owned()
+}
+
+fn has_own_pid_namespace(config: &Config) -> bool {
+    let namespaces = config.linux.iter().flat_map(|linux| &linux.namespaces);
+    namespaces.into_iter().any(|namespace| {
+        namespace.kind == "pid" && namespace.path.as_deref().is_none_or(str::is_empty)
+    })
+}
+
+/// The steps that come after the wait for `start`.
+fn pending(plan: &Plan) -> Vec<Pending> {
+    let steps = plan.steps.iter().enumerate();
+    steps
+        .skip_while(|(_, step)| !matches!(step.op, PlanOp::AwaitStart { .. }))
+        .skip(1)
+        .map(|(index, step)| Pending {
+            step: index + 1,
+            pointer: step.pointer.to_string(),
+            text: step.op.to_string(),
+        })
+        .collect()
+}
+
+/// Makes a container; its process waits for [`start`].
+///
+/// # Errors
+/// What is wrong with the configuration, or the step that failed; nothing is left behind.
+pub fn create(global: &Global, request: &CreateRequest) -> Result<()> {
+    let planned = make_plan(global, request, Until::Created)?;
+    perform(global, request, &planned).map(drop)
+}
+
+/// Lets the process of a created container execute.
+///
+/// # Errors
+/// A container that does not wait for it; the step that failed.
+pub fn start(global: &Global, id: &str) -> Result<()> {
+    let (entry, state) = find(global, id)?;
+    entry.lock()?;
+    match state.status(&entry) {
+        Status::Created => {}
+        Status::Stopped => {
+            return Err(Error::new("cannot start a container that has stopped"));
+        }
+        status => {
+            return Err(Error::new(format!(
+                "cannot start a container that is {}: it was started already",
+                status.as_str()
+            )));
+        }
+    }
+    let path = format!("/proc/self/fd/{}/{SOCKET}", entry.fd().as_raw_fd());
+    let socket = UnixStream::connect(path)
+        .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
+    let result = release(socket, &state);
+    if let Err(error) = result {
+        // Its process has ended: the hooks of its end are run by `delete`.
+        return Err(error);
+    }
+    entry.forget_start();
+    run_hooks(&state, &state.poststart, Status::Running, "poststart")
+}
+
+/// Tells the waiting process to go on, and waits until it has executed or failed.
+fn release(mut socket: UnixStream, state: &State) -> Result<()> {
+    let detail = pipkin_op::Detail::None;
+    let message = Message {
+        kind: MessageKind::Start,
+        step: 0,
+        value: 0,
+        detail,
+    };
+    socket
+        .write_all(&message.encode())
+        .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
+    let mut buffer = [0; Message::LENGTH];
+    let answer = socket.read_exact(&mut buffer);
+    let failed = match (answer, Message::decode(&buffer)) {
+        (Ok(()), Some(message)) if message.kind == MessageKind::Failed => message,
+        // End of file: the process was executed, which closed its end.
+        _ => return Ok(()),
+    };
+    let number = usize::try_from(failed.step).unwrap_or(0);
+    let pending = state.pending.iter().find(|pending| pending.step == number);
+    let (text, is_errno) = explain(failed.value, failed.detail);
+    let what = pending.map_or("the container's process", |pending| pending.text.as_str());
+    Err(Error {
+        message: format!("{what}: {text}"),
+        subject: None,
+        step: Some((number, state.steps)),
+        actor: Some(crate::error::Actor::Container),
+        pointer: pending
+            .map(|pending| pending.pointer.clone())
+            .filter(|text| !text.is_empty()),
+        errno: is_errno.then_some(failed.value),
+        hint: hint_for(failed.value, failed.detail),
+    })
+}
+
+/// Makes a container, starts it and, unless detached, waits for it; returns the exit
+/// status for the caller to exit with.
+///
+/// # Errors
+/// Those of [`create`] and [`start`].
+pub fn run(global: &Global, request: &RunRequest) -> Result<u8> {
+    let planned = make_plan(global, &request.create, Until::Running)?;
+    run_planned(global, request, &planned)
+}
+
+/// The same with a plan that is made.
+fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Result<u8> {
+    if !request.detach {
+        foreground::prepare()?;
+    }
+    let (entry, launched) = perform(global, &request.create, planned)?;
+    let Launched { state, pidfd } = launched;
+    if let Err(error) = run_hooks(&state, &state.poststart, Status::Running, "poststart") {
+        let removed = end_and_remove(global, &entry, &state, Some(&pidfd));
+        if let Err(left) = removed {
+            global.log.record(Level::Warning, &left.to_string());
+        }
+        return Err(error);
+    }
+    if request.detach {
+        return Ok(0);
+    }
+    let status = foreground::wait(state.pid, &pidfd)?;
+    if let Some(path) = request.create.pid_file.as_ref().filter(|_| !request.keep) {
+        // The engine may have removed it.
+        let _ = std::fs::remove_file(path);
+    }
+    if !request.keep {
+        remove(global, &entry, &state)?;
+    }
+    Ok(status)
+}
+
+/// A command in a throwaway container; returns its exit status.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
+    let (create, bundle) = throwaway::bundle(request)?;
+    let planned = plan_bundle(global, &create, bundle, Until::Running)?;
+    let run = RunRequest {
+        create,
+        detach: false,
+        keep: false,
+    };
+    run_planned(global, &run, &planned)
+}
+
+/// The steps of a `create` as text.
+///
+/// # Errors
+/// What is wrong with the configuration.
+pub fn plan(global: &Global, request: &PlanRequest) -> Result<String> {
+    let mut create = request.create.clone();
+    if create.id.is_empty() {
+        "plan".clone_into(&mut create.id);
+    }
+    Ok(make_plan(global, &create, Until::Created)?.plan.to_string())
+}
+
+/// A container that exists.
+fn find(global: &Global, id: &str) -> Result<(Entry, State)> {
+    let entry = Entry::open(&global.root, id)?;
+    match entry.read()? {
+        Some(state) => Ok((entry, state)),
+        None => Err(
+            Error::new(format!("container {id:?} is still being created"))
+                .with_hint("if nobody creates it any more, remove it with `delete --force`"),
+        ),
+    }
+}
+
+fn describe(state: &State, status: Status) -> ContainerState {
+    ContainerState {
+        oci_version: state.oci_version.clone(),
+        id: state.id.clone(),
+        status,
+        pid: if status == Status::Stopped {
+            0
+        } else {
+            state.pid
+        },
+        bundle: state.bundle.clone(),
+        annotations: state.annotations.clone(),
+    }
+}
+
+/// The state of a container.
+///
+/// # Errors
+/// A container that does not exist.
+pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
+    let (entry, state) = find(global, id)?;
+    Ok(describe(&state, state.status(&entry)))
+}
+
+/// Sends a signal.
+///
+/// # Errors
+/// A container that does not exist or is stopped.
+pub fn kill(global: &Global, request: &KillRequest) -> Result<()> {
+    for id in targets(global, &request.target)? {
+        kill_one(global, &id, request).map_err(|error| error.about(format!("kill {id}")))?;
+    }
+    Ok(())
+}
+
+fn kill_one(global: &Global, id: &str, request: &KillRequest) -> Result<()> {
+    let (entry, state) = find(global, id)?;
+    let status = state.status(&entry);
+    if request.all && !state.group.dirs.is_empty() {
+        if status == Status::Stopped && state.own_pid_namespace {
+            return Err(not_running());
+        }
+        return Ok(state.group.kill_all(request.signal)?);
+    }
+    let pidfd = match status {
+        Status::Stopped => None,
+        _ => open_process(&state)?,
+    };
+    let pidfd = pidfd.ok_or_else(not_running)?;
+    match sys::pidfd_send_signal(pidfd.as_raw_fd(), request.signal) {
+        Ok(()) => {}
+        Err(pipkin_sys::Errno::ESRCH) => return Err(not_running()),
+        Err(error) => return Err(Error::errno(format!("signal {}", request.signal), error)),
+    }
+    if request.signal == SIGKILL && status == Status::Paused {
+        // What is frozen does not end.
+        state.group.thaw(END)?;
+    }
+    Ok(())
+}
+
+fn not_running() -> Error {
+    Error::new("the container is not running")
+}
+
+/// The container's process; `None` when it has ended. Its beginning is looked at after it is
+/// held, so that another process that got its id is never signalled.
+fn open_process(state: &State) -> Result<Option<OwnedFd>> {
+    let pidfd = match sys::pidfd_open(state.pid) {
+        Ok(pidfd) => owned(pidfd),
+        Err(pipkin_sys::Errno::ESRCH) => return Ok(None),
+        Err(error) => return Err(Error::errno(format!("process {}", state.pid), error)),
+    };
+    Ok((store::start_time(state.pid) == Some(state.start_time)).then_some(pidfd))
+}
+
+/// Removes what a stopped container left.
+///
+/// # Errors
+/// A container that does not exist, unless forced; one that is not stopped.
+pub fn delete(global: &Global, request: &DeleteRequest) -> Result<()> {
+    for id in targets(global, &request.target)? {
+        delete_one(global, &id, request.force)
+            .map_err(|error| error.about(format!("delete {id}")))?;
+    }
+    Ok(())
+}
+
+fn delete_one(global: &Global, id: &str, force: bool) -> Result<()> {
+    let Some(entry) = Entry::find(&global.root, id)? else {
+        return if force {
+            Ok(())
+        } else {
+            Err(Error::missing(id))
+        };
+    };
+    entry.lock()?;
+    let Some(state) = entry.read()? else {
+        if !force {
+            return Err(Error::new("the container is still being created")
+                .with_hint("if nobody creates it any more, add --force"));
+        }
+        if let Some(group) = entry.read_group() {
+            group.kill_all(SIGKILL)?;
+            group.remove(END)?;
+        }
+        return entry.remove();
+    };
+    let status = state.status(&entry);
+    match status {
+        Status::Stopped => {}
+        Status::Created => {}
+        _ if force => {}
+        status => {
+            return Err(Error::new(format!(
+                "cannot delete a container that is not stopped: it is {}",
+                status.as_str()
+            ))
+            .with_hint("kill it first, or add --force"));
+        }
+    }
+    if status == Status::Stopped {
+        return remove(global, &entry, &state);
+    }
+    let pidfd = open_process(&state)?;
+    end_and_remove(global, &entry, &state, pidfd.as_ref())
+}
+
+/// Ends the container's process and removes the container.
+fn end_and_remove(
+    global: &Global,
+    entry: &Entry,
+    state: &State,
+    pidfd: Option<&OwnedFd>,
+) -> Result<()> {
+    if let Some(pidfd) = pidfd {
+        // One that has ended meanwhile is what is wanted.
+        let _ = sys::pidfd_send_signal(pidfd.as_raw_fd(), SIGKILL);
+        if state.group.is_frozen().unwrap_or(false) {
+            state.group.thaw(END)?;
+        }
+        wait_ended(state.pid, pidfd)?;
+        // Where it is a child of this process, it is waited for; else its parent does that.
+        let _ = sys::reap();
+    }
+    remove(global, entry, state)
+}
+
+fn wait_ended(pid: i32, pidfd: &OwnedFd) -> Result<()> {
+    let limit = Timespec::try_from(END).ok();
+    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
+    loop {
+        match poll(&mut fds, limit.as_ref()) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => {
+                let message = format!(
+                    "process {pid} has not ended {} s after SIGKILL",
+                    END.as_secs()
+                );
+                return Err(Error::new(message)
+                    .with_hint("it may be in an uninterruptible call: see /proc/PID/stack"));
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Removes a container whose process has ended: what is left of its processes, its cgroup,
+/// its directory; then the hooks of its end.
+fn remove(global: &Global, entry: &Entry, state: &State) -> Result<()> {
+    if !state.own_pid_namespace && !state.group.dirs.is_empty() {
+        state.group.kill_all(SIGKILL)?;
+    }
+    state.group.remove(END)?;
+    entry.remove()?;
+    // The container is gone, so a hook that fails is told and stops nothing.
+    let hooks = run_hooks(state, &state.poststop, Status::Stopped, "poststop");
+    if let Err(error) = hooks {
+        global.log.record(Level::Warning, &error.to_string());
+    }
+    Ok(())
+}
+
+/// Runs hooks in the runtime's namespaces; the first that fails ends it.
+fn run_hooks(state: &State, hooks: &[Hook], status: Status, kind: &str) -> Result<()> {
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    let text = state_text(&describe(state, status));
+    let pid = if status == Status::Stopped {
+        0
+    } else {
+        state.pid
+    };
+    for (index, hook) in hooks.iter().enumerate() {
+        let path = std::ffi::CString::new(hook.path.as_str()).unwrap_or_default();
+        let args = if hook.args.is_empty() {
+            pipkin_op::wire::pack([hook.path.as_str()])
+        } else {
+            pipkin_op::wire::pack(hook.args.iter().map(String::as_str))
+        };
+        let env = pipkin_op::wire::pack(hook.env.iter().map(String::as_str));
+        let timeout = hook
+            .timeout
+            .and_then(|seconds| u32::try_from(seconds).ok())
+            .unwrap_or(0);
+        let hook = hook::Hook {
+            path: &path,
+            args: &args,
+            env: &env,
+            timeout,
+            state: &text,
+            pid,
+        };
+        hook::run(&hook).map_err(|failure| {
+            let (text, is_errno) = explain(failure.value, failure.detail);
+            Error {
+                message: format!("{kind} hook {}: {text}", path.to_string_lossy()),
+                actor: Some(crate::error::Actor::Runtime),
+                pointer: Some(format!("/hooks/{kind}/{index}")),
+                errno: is_errno.then_some(failure.value),
+                ..Error::default()
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// The ids that a command is about.
+fn targets(global: &Global, target: &Target) -> Result<Vec<String>> {
+    let pattern = match target {
+        Target::Id(id) => return Ok(vec![id.clone()]),
+        Target::Regex(pattern) => pattern,
+    };
+    let expression = regex_lite::Regex::new(pattern).map_err(|error| {
+        Error::new(format!(
+            "--regex {pattern:?} is not a regular expression: {error}"
+        ))
+    })?;
+    let ids = store::ids(&global.root)?;
+    Ok(ids
+        .into_iter()
+        .filter(|id| expression.is_match(id))
+        .collect())
+}
+
+/// All containers, by name.
+///
+/// # Errors
+/// Those of reading the state root.
+pub fn list(global: &Global) -> Result<Vec<ListEntry>> {
+    let mut entries = Vec::new();
+    for id in store::ids(&global.root)? {
+        // One that is removed or made meanwhile is not listed.
+        let Ok(Some(entry)) = Entry::find(&global.root, &id) else {
+            continue;
+        };
+        let Ok(Some(state)) = entry.read() else {
+            continue;
+        };
+        let status = state.status(&entry);
+        entries.push(ListEntry {
+            oci_version: state.oci_version.clone(),
+            id,
+            pid: if status == Status::Stopped {
+                0
+            } else {
+                state.pid
+            },
+            status,
+            bundle: state.bundle.clone(),
+            rootfs: state.rootfs.clone(),
+            created: state.created.clone(),
+            owner: caller::name(state.owner),
+        });
+    }
+    Ok(entries)
+}

@@ -1,0 +1,111 @@
+//! **Host**: probing what is there, with as few system calls as that takes.
+
+use std::path::Path;
+
+use pipkin_plan::{Hierarchy, Host, cgroup};
+use pipkin_spec::Config;
+
+use crate::cgroup::{Layout, Location};
+use crate::request::{CgroupManager, Global};
+use crate::{Result, caller};
+
+/// The host, and where the container's cgroup goes.
+pub struct Probed {
+    /// What the plan needs to know.
+    pub host: Host,
+    /// What making the group needs to know; absent where there is none.
+    pub group: Option<(Layout, Location)>,
+}
+
+/// Looks at the host.
+///
+/// # Errors
+/// A cgroup path that cannot be.
+pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
+    let (uid, _) = caller::ids();
+    let in_user_namespace = in_user_namespace();
+    let mut host = Host {
+        kernel: kernel(),
+        in_user_namespace,
+        privileged: uid == 0,
+        apparmor: lsm(
+            config
+                .process
+                .as_ref()
+                .and_then(|p| p.apparmor_profile.as_ref()),
+            || {
+                std::fs::read("/sys/module/apparmor/parameters/enabled")
+                    .is_ok_and(|text| text.starts_with(b"Y"))
+            },
+        ),
+        selinux: lsm(
+            config
+                .process
+                .as_ref()
+                .and_then(|p| p.selinux_label.as_ref()),
+            || Path::new("/sys/fs/selinux/enforce").exists(),
+        ),
+        ..Host::default()
+    };
+    let group = if global.cgroup_manager == CgroupManager::Disabled {
+        None
+    } else {
+        let path = config
+            .linux
+            .as_ref()
+            .and_then(|linux| linux.cgroups_path.as_deref());
+        let location = Location::resolve(path, id)?;
+        let layout = Layout::probe()?;
+        Some((layout, location))
+    };
+    if let Some((layout, location)) = &group {
+        host.cgroup = layout.host();
+        host.hierarchies = hierarchies(layout, location);
+    } else {
+        host.cgroup = cgroup::Host::default();
+    }
+    Ok(Probed { host, group })
+}
+
+/// The hierarchies, with the container's group in each.
+fn hierarchies(layout: &Layout, location: &Location) -> Vec<Hierarchy> {
+    let all = layout.v1.iter().chain(&layout.v2);
+    all.map(|hierarchy| {
+        let path = hierarchy.dir(location, layout.kind);
+        let below = path.strip_prefix(&hierarchy.mount).unwrap_or(&path);
+        Hierarchy {
+            name: hierarchy.name.clone(),
+            mount: hierarchy.mount.to_string_lossy().into_owned(),
+            group: format!("/{}", below.display()),
+        }
+    })
+    .collect()
+}
+
+/// Whether something is enabled that a configuration asks for; what nobody asks for is not
+/// looked at.
+fn lsm(wanted: Option<&String>, enabled: impl FnOnce() -> bool) -> bool {
+    wanted.is_some_and(|text| !text.is_empty()) && enabled()
+}
+
+/// The kernel's version, major and minor.
+fn kernel() -> (u32, u32) {
+    let name = rustix::system::uname();
+    let release = name.release().to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    let mut next = || {
+        numbers
+            .next()
+            .and_then(std::result::Result::ok)
+            .unwrap_or(0)
+    };
+    (next(), next())
+}
+
+/// Whether user ids are mapped otherwise than in the first user namespace.
+fn in_user_namespace() -> bool {
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|text| {
+        let numbers: Vec<&str> = text.split_whitespace().collect();
+        numbers != ["0", "0", "4294967295"]
+    })
+}

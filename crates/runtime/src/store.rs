@@ -1,0 +1,356 @@
+//! **State**: what is remembered between two commands, in a directory of each container.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `state.json` | facts about the container; it is there once the container is made |
+//! | `group` | a link whose text names the cgroup's directories, made before they are: what `delete --force` needs when a `create` was killed |
+//! | `start.sock` | where the container's process waits for `start` |
+//! | `lock` | locked by that process for as long as it waits |
+//!
+//! Where a container is in its life is never stored: its process and the lock tell.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use pipkin_spec::Status;
+use pipkin_spec::config::Hook;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::cgroup::Group;
+use crate::{Error, Result};
+
+const STATE: &str = "state.json";
+const GROUP: &str = "group";
+/// The socket at which `start` is awaited.
+pub const SOCKET: &str = "start.sock";
+/// What the waiting process holds locked.
+pub const LOCK: &str = "lock";
+
+/// Facts about a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct State {
+    /// Version of the specification that the bundle follows.
+    pub oci_version: String,
+    /// The container's id.
+    pub id: String,
+    /// Its process, in the runtime's pid namespace.
+    pub pid: i32,
+    /// When that process began, in clock ticks since the machine was started: with the id,
+    /// it names one process for good.
+    pub start_time: u64,
+    /// Absolute path of the bundle.
+    pub bundle: String,
+    /// Absolute path of the root file system.
+    pub rootfs: String,
+    /// When the container was made, RFC 3339.
+    pub created: String,
+    /// User id of who made it.
+    pub owner: u32,
+    /// Annotations of the configuration.
+    pub annotations: std::collections::BTreeMap<String, String>,
+    /// Its cgroup.
+    pub group: Group,
+    /// Whether its processes end with its first one.
+    pub own_pid_namespace: bool,
+    /// Hooks of `start`.
+    pub poststart: Vec<Hook>,
+    /// Hooks of `delete`.
+    pub poststop: Vec<Hook>,
+    /// The steps that follow `start`, for what it has to say if one fails.
+    pub pending: Vec<Pending>,
+    /// How many steps the plan has.
+    pub steps: usize,
+}
+
+/// A step that is still to be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Pending {
+    /// Its number.
+    pub step: usize,
+    /// Its place in the configuration.
+    pub pointer: String,
+    /// What it does.
+    pub text: String,
+}
+
+/// The directory of one container.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its path.
+    pub path: PathBuf,
+    dir: OwnedFd,
+}
+
+/// Checks an id: runc's and crun's rule, what a file name and a cgroup may have in it.
+///
+/// # Errors
+/// The id and what is right.
+pub fn check_id(id: &str) -> Result<()> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_+-.".contains(c);
+    if id.is_empty() {
+        return Err(Error::new("the container id is empty"));
+    }
+    if id == "." || id == ".." || !id.chars().all(allowed) {
+        return Err(Error::new(format!("invalid container id {id:?}"))
+            .with_hint("letters, digits and _ + - . are allowed"));
+    }
+    if id.len() > 255 {
+        return Err(
+            Error::new(format!("the container id has {} characters", id.len()))
+                .with_hint("255 are allowed"),
+        );
+    }
+    Ok(())
+}
+
+impl Entry {
+    /// Makes the directory of a new container.
+    ///
+    /// # Errors
+    /// An id that is in use.
+    pub fn create(root: &Path, id: &str) -> Result<Self> {
+        check_id(id)?;
+        let path = root.join(id);
+        let mut builder = std::fs::DirBuilder::new();
+        builder.mode(0o700);
+        let made = match builder.create(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => builder
+                .recursive(true)
+                .create(root)
+                .and_then(|()| builder.recursive(false).create(&path)),
+            other => other,
+        };
+        match made {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Error::new(
+                format!("container with id {id:?} exists already"),
+            )
+            .with_hint("choose another id, or remove that one with `delete`")),
+            Err(error) => Err(Error::io(
+                format!("state directory {}", path.display()),
+                &error,
+            )),
+            Ok(()) => Self::open_path(path),
+        }
+    }
+
+    /// The directory of a container that exists.
+    ///
+    /// # Errors
+    /// A container that does not exist.
+    pub fn open(root: &Path, id: &str) -> Result<Self> {
+        Self::find(root, id)?.ok_or_else(|| Error::missing(id))
+    }
+
+    /// The same, `None` where it does not exist.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn find(root: &Path, id: &str) -> Result<Option<Self>> {
+        check_id(id)?;
+        let path = root.join(id);
+        match open_directory(&path) {
+            Ok(dir) => Ok(Some(Self { path, dir })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(Error::errno(
+                format!("state directory {}", path.display()),
+                crate::errno(error),
+            )),
+        }
+    }
+
+    fn open_path(path: PathBuf) -> Result<Self> {
+        let dir = open_directory(&path).map_err(|error| {
+            Error::errno(
+                format!("state directory {}", path.display()),
+                crate::errno(error),
+            )
+        })?;
+        Ok(Self { path, dir })
+    }
+
+    /// The directory's descriptor.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Keeps two commands that change the same container apart.
+    ///
+    /// # Errors
+    /// Another command is at it.
+    pub fn lock(&self) -> Result<()> {
+        rustix::fs::flock(&self.dir, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+            match error {
+                Errno::WOULDBLOCK => Error::new("another command works on this container")
+                    .with_hint("try again when it is done"),
+                error => Error::errno("state lock", crate::errno(error)),
+            }
+        })
+    }
+
+    /// Makes the lock file of a container that waits for `start`, and locks it.
+    ///
+    /// # Errors
+    /// Those of open(2) and flock(2).
+    pub fn make_lock(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::CREATE | OFlags::CLOEXEC;
+        let lock = rustix::fs::openat(&self.dir, LOCK, flags, Mode::from_raw_mode(0o600))?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(lock)
+    }
+
+    /// Whether the container's process waits for `start`: it holds the lock until it
+    /// executes.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let Ok(lock) = rustix::fs::openat(&self.dir, LOCK, flags, Mode::empty()) else {
+            return false;
+        };
+        let shared = FlockOperation::NonBlockingLockShared;
+        rustix::fs::flock(&lock, shared) == Err(Errno::WOULDBLOCK)
+    }
+
+    /// Takes the socket and the lock away: the container's process has executed.
+    pub fn forget_start(&self) {
+        for name in [SOCKET, LOCK] {
+            // A file that is gone already is what is wanted.
+            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+        }
+    }
+
+    /// Remembers the cgroup before it is made.
+    ///
+    /// # Errors
+    /// Those of symlink(2).
+    pub fn write_group(&self, group: &Group) -> Result<()> {
+        let text = serde_json::to_string(group).unwrap_or_default();
+        rustix::fs::symlinkat(text, &self.dir, GROUP)
+            .map_err(|error| Error::errno("state directory: group", crate::errno(error)))
+    }
+
+    /// The cgroup that a `create` was about to make.
+    #[must_use]
+    pub fn read_group(&self) -> Option<Group> {
+        let text = rustix::fs::readlinkat(&self.dir, GROUP, Vec::new()).ok()?;
+        serde_json::from_slice(text.as_bytes()).ok()
+    }
+
+    /// Writes the state, whole or not at all.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn write(&self, state: &State) -> std::io::Result<()> {
+        const NEW: &str = "state.json.new";
+        let text = serde_json::to_vec(state)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, NEW, flags, Mode::from_raw_mode(0o600))?;
+        File::from(file).write_all(&text)?;
+        Ok(rustix::fs::renameat(&self.dir, NEW, &self.dir, STATE)?)
+    }
+
+    /// Reads the state; `None` where the container is not made yet.
+    ///
+    /// # Errors
+    /// Those of reading a file, and a file that is no state.
+    pub fn read(&self) -> Result<Option<State>> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.dir, STATE, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other.map_err(|error| self.error(&error.into()))?,
+        };
+        let mut text = Vec::with_capacity(4096);
+        File::from(file)
+            .read_to_end(&mut text)
+            .map_err(|error| self.error(&error))?;
+        serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|error| self.error(&error.into()))
+    }
+
+    fn error(&self, error: &std::io::Error) -> Error {
+        Error::io(format!("state {}", self.path.join(STATE).display()), error)
+    }
+
+    /// Removes the directory and what is in it.
+    ///
+    /// # Errors
+    /// Those of removing it; one that is gone already is none.
+    pub fn remove(&self) -> Result<()> {
+        for name in [STATE, GROUP, SOCKET, LOCK, "state.json.new"] {
+            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+        }
+        match std::fs::remove_dir(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
+                format!("state directory {}", self.path.display()),
+                &error,
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn open_directory(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty())
+}
+
+impl State {
+    /// Where the container is in its life.
+    #[must_use]
+    pub fn status(&self, entry: &Entry) -> Status {
+        match start_time(self.pid) {
+            Some(time) if time == self.start_time => {}
+            _ => return Status::Stopped,
+        }
+        if entry.is_waiting() {
+            Status::Created
+        } else if self.group.is_frozen().unwrap_or(false) {
+            Status::Paused
+        } else {
+            Status::Running
+        }
+    }
+}
+
+/// When a process began, in clock ticks; `None` when it has ended, be it that nobody has
+/// asked for its status yet. proc_pid_stat(5), fields 3 and 22.
+#[must_use]
+pub fn start_time(pid: i32) -> Option<u64> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name, field 2, may contain anything, but nothing after it contains a parenthesis.
+    let end = text.iter().rposition(|&byte| byte == b')')?;
+    let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    match fields.next()? {
+        "Z" | "X" => None,
+        _ => fields.nth(18)?.parse().ok(),
+    }
+}
+
+/// The ids of all containers below a directory, sorted.
+///
+/// # Errors
+/// Those of reading the directory; one that is not there holds none.
+pub fn ids(root: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(root) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => {
+            other.map_err(|error| Error::io(format!("state root {}", root.display()), &error))?
+        }
+    };
+    let mut ids: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|id| check_id(id).is_ok())
+        .collect();
+    ids.sort_unstable();
+    Ok(ids)
+}

@@ -45,6 +45,8 @@ everywhere! {
     device_rules => inner_device_rules;
     values => inner_values;
     absent => inner_absent;
+    updates => inner_updates;
+    deep => inner_deep;
 }
 
 fn made(name: &str, writes: &[Write]) -> (Layout, Created) {
@@ -344,6 +346,138 @@ fn inner_absent() {
     nothing_left("absent");
 }
 
+/// Limits that bound each other go up and down in whatever order is right.
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_updates() {
+    let layout = Layout::probe().unwrap();
+    let host = layout.host();
+    let plan = |memory: u64, quota: u64, check: bool| {
+        let mut text = Vec::new();
+        if host.side(Controller::Memory).is_some() {
+            let swap = memory * 2;
+            text.push(format!(
+                r#""memory": {{"limit": {memory}, "swap": {swap}, "checkBeforeUpdate": {check}}}"#
+            ));
+        }
+        if host.side(Controller::Cpu).is_some() {
+            text.push(format!(r#""cpu": {{"quota": {quota}, "burst": {quota}}}"#));
+        }
+        let text = format!("{{{}}}", text.join(","));
+        let limits = pipkin_plan::cgroup::normalise(&serde_json::from_str(&text).unwrap());
+        writes(&limits.unwrap(), &host).unwrap()
+    };
+    let (_, created) = made("updates", &plan(64 << 20, 50_000, false));
+    let group = &created.group;
+    for (memory, quota) in [(256 << 20, 90_000), (32 << 20, 20_000), (512 << 20, 60_000)] {
+        group.apply(&plan(memory, quota, true)).unwrap();
+        if let Some(dir) = group.v1(Controller::Memory) {
+            let text = std::fs::read_to_string(dir.join("memory.memsw.limit_in_bytes")).unwrap();
+            assert_eq!(text.trim(), (memory * 2).to_string());
+        }
+    }
+    if host.side(Controller::Memory).is_some() {
+        let mut inside = Inside::start(group, "exec sleep 100");
+        let error = group.apply(&plan(4096, 20_000, true)).unwrap_err();
+        assert!(
+            error.to_string().contains("not above what is used"),
+            "{error}"
+        );
+        assert_eq!(
+            error.pointer.as_deref(),
+            Some("/linux/resources/memory/limit")
+        );
+        group.kill_all(9).unwrap();
+        inside.wait();
+    }
+    created.undo().unwrap();
+    nothing_left("updates");
+}
+
+/// A container may make groups deeper than any path can say.
+#[test]
+#[ignore = "run by the tests of each view"]
+fn inner_deep() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let (_, created) = made("deep", &[]);
+    let group = created.group;
+    let dir = group.unified().unwrap_or(&group.dirs[0].path);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut here = openat(rustix::fs::CWD, dir, flags, Mode::empty()).unwrap();
+    let name = "a-name-of-some-length".repeat(10);
+    for _ in 0..60 {
+        mkdirat(&here, &name, Mode::RWXU).unwrap();
+        here = openat(&here, &name, flags, Mode::empty()).unwrap();
+    }
+    drop(here);
+    assert_eq!(group.pids().unwrap(), []);
+    group.remove(SECOND).unwrap();
+    nothing_left("deep");
+}
+
+/// Read-only cgroups: no group without limits, an error with some.
+#[test]
+fn read_only() {
+    let all = "for d in /sys/fs/cgroup/*; do mount -o remount,bind,ro \"$d\" || exit 1; done";
+    view(all, "inner_read_only");
+    view(
+        "mount -t cgroup2 none /sys/fs/cgroup && mount -o remount,bind,ro /sys/fs/cgroup",
+        "inner_read_only",
+    );
+}
+
+#[test]
+#[ignore = "run by read_only"]
+fn inner_read_only() {
+    let layout = Layout::probe().unwrap();
+    let location = Location::resolve(Some("/pipkin-test-ro"), "id").unwrap();
+    let created = create(&layout, &request(&location, &[])).unwrap();
+    assert_eq!(created.group.dirs, []);
+    assert!(created.made.is_empty());
+    assert_eq!(created.group.pids().unwrap(), []);
+    assert!(!created.group.is_frozen().unwrap());
+    created.group.kill_all(9).unwrap();
+    created.group.freeze(SECOND).unwrap_err();
+    created.group.remove(SECOND).unwrap();
+
+    let (limits, _) = limits(&layout.host());
+    let writes = writes(&limits, &layout.host()).unwrap();
+    let error = create(&layout, &request(&location, &writes)).unwrap_err();
+    assert_eq!(error.errno, Some(pipkin_sys::Errno::EROFS), "{error}");
+    assert!(error.hint.is_some());
+}
+
+#[test]
+fn relative_places() {
+    use pipkin_runtime::cgroup::Hierarchy;
+    let hierarchy = |name: &str, own: &str| Hierarchy {
+        name: name.to_owned(),
+        controllers: Controllers::NONE,
+        mount: "/m".into(),
+        own: own.to_owned(),
+    };
+    let relative = Location::Relative("x/y".to_owned());
+    for (name, own, kind, want) in [
+        ("cpu", "/", Kind::V1, "/m/x/y"),
+        ("cpu", "/a/b", Kind::V1, "/m/a/b/x/y"),
+        ("", "/a/b", Kind::Hybrid, "/m/a/b/x/y"),
+        ("", "/a/b", Kind::V2, "/m/a/x/y"),
+        ("", "/", Kind::V2, "/m/x/y"),
+        ("", "/../../a", Kind::V2, "/m/x/y"),
+    ] {
+        assert_eq!(
+            hierarchy(name, own).dir(&relative, kind),
+            Path::new(want),
+            "{own}"
+        );
+    }
+    let absolute = Location::Absolute("x".to_owned());
+    assert_eq!(
+        hierarchy("", "/a/b").dir(&absolute, Kind::V2),
+        Path::new("/m/x")
+    );
+}
+
 #[test]
 fn errors_name_file_value_pointer_and_hint() {
     let text = r#"{"cpu": {"cpus": "4000"}}"#;
@@ -371,6 +505,39 @@ fn errors_name_file_value_pointer_and_hint() {
     );
     created.undo().unwrap();
     nothing_left("errors");
+}
+
+/// Whatever the rules, the kernel's verifier takes the program.
+#[test]
+fn random_programs_load() {
+    let mut seed = 7u64;
+    let mut next = |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    for _ in 0..500 {
+        let rules: Vec<pipkin_spec::resources::DeviceRule> = (0..next(12))
+            .map(|_| pipkin_spec::resources::DeviceRule {
+                allow: next(2) == 0,
+                kind: Some(["a", "c", "b"][next(3) as usize].to_owned()),
+                major: [None, Some(1), Some(10), Some(4095)][next(4) as usize],
+                minor: [None, Some(3), Some(31), Some(1_048_575)][next(4) as usize],
+                access: Some(["r", "rw", "rwm", "m", "w"][next(5) as usize].to_owned()),
+            })
+            .collect();
+        let program = devices::policy(&rules).unwrap().program();
+        let mut log = vec![0; 65536];
+        if let Err(errno) = pipkin_sys::bpf::prog_load_cgroup_device(&program, Some(&mut log)) {
+            panic!("{errno}: {}\n{rules:?}", String::from_utf8_lossy(&log));
+        }
+    }
+    let errors = [(&[][..], 22), (&[0; 7][..], 22), (&[0; 8][..], 22)];
+    for (program, number) in errors {
+        let error = pipkin_sys::bpf::prog_load_cgroup_device(program, None).unwrap_err();
+        assert_eq!(error.number(), number);
+    }
 }
 
 #[test]

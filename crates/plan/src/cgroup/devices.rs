@@ -205,11 +205,7 @@ pub fn policy(rules: &[DeviceRule]) -> Result<Policy, Invalid> {
     for (index, rule) in rules.iter().enumerate() {
         add_spec(&mut policy, rule, index)?;
         if policy.rules.len() > MOST_RULES {
-            return Err(Invalid::new(
-                "/linux/resources/devices",
-                format!("more than {MOST_RULES} rules remain after simplification"),
-            )
-            .hint("use wildcards (absent or -1) for ranges of devices"));
+            return Err(too_many());
         }
     }
     for kind in [Kind::Char, Kind::Block] {
@@ -227,6 +223,12 @@ pub fn policy(rules: &[DeviceRule]) -> Result<Policy, Invalid> {
         });
     }
     Ok(policy)
+}
+
+fn too_many() -> Invalid {
+    let message = format!("more than {MOST_RULES} rules remain after simplification");
+    Invalid::new("/linux/resources/devices", message)
+        .hint("use wildcards (absent or -1) for ranges of devices")
 }
 
 fn add_spec(policy: &mut Policy, rule: &DeviceRule, index: usize) -> Result<(), Invalid> {
@@ -389,7 +391,7 @@ impl Policy {
     fn exceptions(&self) -> Result<Self, Invalid> {
         let plain = |p: &Self| p.rules.iter().all(|r| r.allow != p.default_allow);
         if plain(self) {
-            return Ok(self.widened());
+            return self.widened().ok_or_else(too_many);
         }
         // The other default may need no holes: deny all, allow every character device,
         // deny one of them is the same as allow all, deny block devices, deny the one.
@@ -404,7 +406,7 @@ impl Policy {
             other.add(*rule);
         }
         if plain(&other) {
-            return Ok(other.widened());
+            return other.widened().ok_or_else(too_many);
         }
         Err(self.hole())
     }
@@ -435,13 +437,19 @@ impl Policy {
     /// A v1 group allows an access only if one exception alone grants all of it, so an
     /// exception must also have what wider ones grant (`c 1:* r` and `c 1:3 w` open 1:3
     /// for both). An exception to "allow" denies by any overlap and is fine as it is.
-    fn widened(&self) -> Self {
+    /// `None` where so many ranges cross that the list would be too long.
+    fn widened(&self) -> Option<Self> {
         let mut form = self.clone();
         if form.default_allow {
-            return form;
+            return Some(form);
         }
         for (i, a) in self.rules.iter().enumerate() {
-            for b in self.rules.iter().skip(i + 1) {
+            for b in self
+                .rules
+                .iter()
+                .skip(i + 1)
+                .filter(|b| !a.covers(b) && !b.covers(a))
+            {
                 let Some((major, minor)) = a.meet(b) else {
                     continue;
                 };
@@ -455,6 +463,9 @@ impl Policy {
                 if !known {
                     form.rules.push(rule);
                 }
+                if form.rules.len() > 2 * MOST_RULES {
+                    return None;
+                }
             }
         }
         for rule in &mut form.rules {
@@ -464,12 +475,16 @@ impl Policy {
                 .filter(|wider| wider.covers(rule))
                 .fold(rule.access, |access, wider| access.union(wider.access));
         }
-        form
+        Some(form)
     }
 
     /// The v2 program: eBPF instructions in this machine's byte order.
     #[must_use]
     pub fn program(&self) -> Vec<u8> {
-        super::program::device_program(self)
+        // Rules that grant all they can are the ones that share code.
+        let plain = !self.default_allow && self.rules.iter().all(|r| r.allow);
+        let wide = plain.then(|| self.widened()).flatten();
+        let short = wide.filter(|w| w.rules.len() <= MOST_RULES);
+        super::program::device_program(short.as_ref().unwrap_or(self))
     }
 }

@@ -121,7 +121,7 @@ fn verify(program: &[u8]) {
         match program[at * 8] {
             0x95 => {}
             0x05 => waiting.push(there),
-            0x55 | 0x45 => waiting.extend([at + 1, there]),
+            0x55 | 0x45 | 0x15 | 0x25 => waiting.extend([at + 1, there]),
             _ => waiting.push(at + 1),
         }
     }
@@ -149,6 +149,12 @@ fn interpret(program: &[u8], kind: Kind, major: u32, minor: u32, access: Access)
             0x74 => registers[target] = u64::from(registers[target] as u32 >> value),
             0x55 => jump = registers[target] != wide,
             0x45 => jump = registers[target] & wide != 0,
+            0x15 => jump = registers[target] == wide,
+            0x25 => jump = registers[target] > wide,
+            0x6c => {
+                let by = registers[source] as u32;
+                registers[target] = u64::from((registers[target] as u32).checked_shl(by).unwrap());
+            }
             0x05 => jump = true,
             0x95 => return registers[0] != 0,
             other => panic!("unknown instruction {other:#x}"),
@@ -161,7 +167,7 @@ fn interpret(program: &[u8], kind: Kind, major: u32, minor: u32, access: Access)
     panic!("the program does not end");
 }
 
-const NUMBERS: [(u32, u32); 12] = [
+const NUMBERS: [(u32, u32); 14] = [
     (1, 3),
     (1, 4),
     (1, 5),
@@ -174,6 +180,8 @@ const NUMBERS: [(u32, u32); 12] = [
     (136, 77),
     (8, 0),
     (8, 1),
+    (1, 35),
+    (1, 31),
 ];
 /// What the kernel asks: opening, or mknod by itself.
 const ASKED: [Access; 4] = [
@@ -403,4 +411,19 @@ fn many_rules_fit_and_too_many_are_refused() {
         policy(&rules(5000)).unwrap_err().pointer,
         "/linux/resources/devices"
     );
+}
+
+#[test]
+fn ranges_that_cross_everywhere_are_no_flood() {
+    let mut rules: Vec<_> = (0..280)
+        .map(|i| rule(true, "c", i + 200, -1, "r"))
+        .collect();
+    rules.extend((0..280).map(|i| rule(true, "c", -1, i + 200, "w")));
+    let policy = policy(&rules).unwrap();
+    assert!(policy.v1_writes().is_err());
+    let program = policy.program();
+    verify(&program);
+    assert!(program.len() / 8 <= 4096);
+    let both = Access::READ.union(Access::WRITE);
+    assert!(interpret(&program, Kind::Char, 210, 215, both));
 }

@@ -399,8 +399,13 @@ pub fn execute(
         c_string(&format!("/process/args/{index}"), arg)?;
     }
     let args = wire::pack(process.args.iter().map(String::as_str));
+    let listen = match builder.request.listen_fds {
+        0 => Vec::new(),
+        count => vec![format!("LISTEN_FDS={count}"), "LISTEN_PID=1".to_owned()],
+    };
     // HOME that is set but empty is replaced, not followed by another.
-    let env = wire::pack(env.iter().copied().filter(|line| *line != "HOME="));
+    let env = env.iter().copied().filter(|line| *line != "HOME=");
+    let env = wire::pack(env.chain(listen.iter().map(String::as_str)));
     builder.container("/process/args", PlanOp::Exec { args, env });
     Ok(())
 }

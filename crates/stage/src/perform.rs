@@ -200,7 +200,7 @@ impl Walk {
                     env,
                     timeout,
                     state,
-                    pid: self.pid,
+                    pid: process::getpid(),
                 })?;
             }
 

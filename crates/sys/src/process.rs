@@ -82,6 +82,8 @@ pub struct Spawn<'a> {
     pub keep: &'a [Fd],
     /// Its standard input, where it is another one.
     pub stdin: Option<Fd>,
+    /// Whether it begins a process group of its own.
+    pub own_group: bool,
     /// Whether its signal mask is emptied and SIGPIPE has its default effect.
     pub reset_signals: bool,
 }
@@ -110,6 +112,10 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     }
     for &file in spawn.keep {
         crate::fs::set_cloexec(file, false)?;
+    }
+    if spawn.own_group {
+        // SAFETY: no memory is passed.
+        unsafe { call!(SETPGID, 0, 0)? };
     }
     if spawn.reset_signals {
         reset_signals()?;
@@ -422,6 +428,13 @@ pub fn setns(file: Fd, nstype: u32) -> Result<()> {
 pub fn unshare(flags: u64) -> Result<()> {
     // SAFETY: no memory is passed; CLONE_VM and CLONE_FILES are not among the flags used.
     unsafe { call!(UNSHARE, flags as usize).map(drop) }
+}
+
+/// getpid(2), in this process's pid namespace.
+#[must_use]
+pub fn getpid() -> i32 {
+    // SAFETY: no memory is passed.
+    unsafe { call!(GETPID) }.map_or(0, as_fd)
 }
 
 /// setsid(2).

@@ -180,7 +180,7 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
         let step = u32::try_from(index).unwrap_or(0);
-        let value = self.performer.pid();
+        let value = 0;
         let message = Message {
             kind: MessageKind::Go,
             step,
@@ -347,6 +347,7 @@ fn clone(
         env: &[Arg::END],
         keep: &keep,
         stdin: None,
+        own_group: false,
         reset_signals: false,
     })?;
     Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))

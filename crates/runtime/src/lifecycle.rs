@@ -150,6 +150,7 @@ fn new_state(create: &CreateRequest, planned: &Planned) -> State {
         poststop: hooks.poststop,
         pending: pending(&planned.plan),
         steps: planned.plan.steps.len(),
+        start_limit: (launch::PATIENCE + launch::hook_time(&planned.plan)).as_secs(),
         ..State::default()
     }
 }
@@ -270,7 +271,21 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
         .write_all(&message.encode())
         .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
     let mut buffer = [0; Message::LENGTH];
+    let limit = Duration::from_secs(state.start_limit.max(1));
+    socket
+        .set_read_timeout(Some(limit))
+        .map_err(|error| Error::io("start socket", &error))?;
     let answer = socket.read_exact(&mut buffer);
+    if answer
+        .as_ref()
+        .is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    {
+        let message = format!(
+            "the container's process has not answered for {} s",
+            limit.as_secs()
+        );
+        return Err(Error::new(message).with_hint("is its cgroup frozen?"));
+    }
     let failed = match (answer, Message::decode(&buffer)) {
         (Ok(()), Some(message)) if message.kind == MessageKind::Failed => message,
         // End of file: the process was executed, which closed its end.

@@ -66,6 +66,8 @@ pub struct State {
     pub pending: Vec<Pending>,
     /// How many steps the plan has.
     pub steps: usize,
+    /// How long `start` waits for its process, in seconds.
+    pub start_limit: u64,
 }
 
 /// A step that is still to be done.

@@ -57,7 +57,7 @@ pub struct Launched {
 
 /// How long the container's process may take between two messages, beside the hooks that it
 /// runs. Nothing but pipkin's own code runs in it, but the files it works on are not ours.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Performs a plan; when a step fails, what was done is undone.
 ///
@@ -295,7 +295,8 @@ fn wait_readable(fd: impl AsFd, limit: Duration) -> std::result::Result<(), Fail
 }
 
 /// How long the hooks in the container may take.
-fn hook_time(plan: &Plan) -> Duration {
+#[must_use]
+pub fn hook_time(plan: &Plan) -> Duration {
     let seconds = plan.steps.iter().map(|step| match (step.actor, &step.op) {
         (Actor::Container, PlanOp::Hook { timeout: 0, .. }) => {
             u64::from(pipkin_stage::hook::DEFAULT_TIMEOUT)

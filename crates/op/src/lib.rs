@@ -290,8 +290,9 @@ ops! {
     111 Seccomp { program: B, flags: u32, }
     /// Writes an LSM label for the next execve(2) into a procfs of our own.
     112 ExecLabel { proc: Slot, file: S, value: S, }
-    /// chdir(2), checked to end inside the root.
-    113 Chdir { path: S, }
+    /// chdir(2), checked to end inside the root: before the user is changed, or, where that
+    /// is not permitted to root (a network file system), `late`, as that user.
+    113 Chdir { path: S, late: bool, }
 
     // Execution.
 

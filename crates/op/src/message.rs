@@ -4,8 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MessageKind {
-    /// To the container: the runtime's steps before this one are done; `value` is the
-    /// process's id in the runtime's pid namespace.
+    /// To the container: the runtime's steps before this one are done.
     Go = 1,
     /// To the runtime: this step was reached.
     Reached = 2,

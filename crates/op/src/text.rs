@@ -10,7 +10,7 @@ fn bits(f: &mut fmt::Formatter<'_>, value: u64, names: &[(u64, &str)]) -> fmt::R
     let mut rest = value;
     let mut first = true;
     for (bit, name) in names {
-        if value & bit == *bit {
+        if rest & bit == *bit {
             if !first {
                 f.write_char(',')?;
             }
@@ -62,11 +62,12 @@ const FLAGS: [(u64, &str); 20] = [
     (1 << 25, "lazytime"),
 ];
 
-const ATTRIBUTES: [(u64, &str); 8] = [
+const ATTRIBUTES: [(u64, &str); 9] = [
     (0x01, "ro"),
     (0x02, "nosuid"),
     (0x04, "nodev"),
     (0x08, "noexec"),
+    (0x70, "atime"),
     (0x10, "noatime"),
     (0x20, "strictatime"),
     (0x80, "nodiratime"),
@@ -334,7 +335,14 @@ impl PlanOp {
             Self::Seccomp { program, .. } => {
                 write!(f, "seccomp filter of {} instructions", program.len() / 8)
             }
-            Self::Chdir { path } => write!(f, "chdir {}", Text(path)),
+            Self::Chdir { path, late } => {
+                let late = if *late {
+                    " as that user, if root may not"
+                } else {
+                    ""
+                };
+                write!(f, "chdir {}{late}", Text(path))
+            }
             Self::FindExecutable { name, .. } => write!(f, "find {}", Text(name)),
             Self::Home { uid } => write!(f, "find HOME of user {uid}"),
             Self::AwaitStart { .. } => f.write_str("wait for start"),

@@ -37,6 +37,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     rootfs::open(b)?;
     console_socket(b)?;
     let clone_into = make_cgroup(b)?;
+    // Nothing of the runtime's is left to a hook or to the container's process.
+    let first = 3u32.saturating_add(request.preserve_fds);
+    b.container("", PlanOp::CloseRange { first });
     namespaces::open(b)?;
     namespaces::map_ids(b)?;
     oom_score(b)?;
@@ -65,6 +68,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     rootfs::attach(b)?;
     mounts::add(b)?;
     devices::add(b)?;
+    process::make_directory(b)?;
     terminal(b)?;
     if !linux.sysctl.is_empty() {
         rootfs::ensure_proc(b)?;

@@ -136,9 +136,15 @@ impl Namespaces {
     }
 
     /// Those that clone3(2) makes. A cgroup namespace begins where its maker is, so it is
-    /// made in the cgroup; a time namespace is entered by execve(2).
+    /// made in the cgroup; a time namespace is entered by execve(2); and the message queues
+    /// of an IPC namespace belong to its maker, who in a user namespace must be its root.
     pub fn cloned(&self) -> u64 {
-        self.new & !(flag::CGROUP | flag::TIME)
+        let ipc = if self.is_new(flag::USER) {
+            flag::IPC
+        } else {
+            0
+        };
+        self.new & !(flag::CGROUP | flag::TIME | ipc)
     }
 }
 
@@ -267,6 +273,9 @@ pub fn map_ids(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     };
     if maps_root(&linux.uid_mappings) && maps_root(&linux.gid_mappings) {
         builder.container("/linux/uidMappings", PlanOp::BecomeRoot {});
+    }
+    if builder.namespaces.is_new(flag::IPC) {
+        builder.container("/linux/namespaces", PlanOp::Unshare { flags: flag::IPC });
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use pipkin_spec::config::{IoPriority, Process, Rlimit, Scheduler};
 use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::capabilities::{SYS_ADMIN, Sets};
+use crate::mounts::normalised;
 use crate::namespaces::flag;
 use crate::seccomp::Filter;
 
@@ -258,11 +259,32 @@ fn variable<'e>(env: &[&'e str], name: &str) -> Option<&'e str> {
 /// Where executables are looked for when the container has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The working directory is made where the image lacks it, while the root can be written to.
+pub fn make_directory(builder: &mut Builder<'_>) -> Result<(), Invalid> {
+    let path = normalised(&builder.process.cwd);
+    if path != "/" {
+        let path = c_string("/process/cwd", &path)?;
+        let op = PlanOp::Mkdir {
+            dir: builder.root,
+            path,
+            mode: 0o755,
+        };
+        builder.container("/process/cwd", op);
+    }
+    Ok(())
+}
+
 /// From the user to what may be done, up to the point where the container is created.
 pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<(), Invalid> {
     let process = builder.process;
     let user = &process.user;
     let sets = Sets::new(process.capabilities.as_ref())?;
+    let path = c_string("/process/cwd", &process.cwd)?;
+    let op = PlanOp::Chdir {
+        path: path.clone(),
+        late: false,
+    };
+    builder.container("/process/cwd", op);
     builder.container(
         "/process/capabilities/bounding",
         PlanOp::BoundingSet {
@@ -310,8 +332,7 @@ pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result
         let op = PlanOp::Ambient { set: sets.ambient };
         builder.container("/process/capabilities/ambient", op);
     }
-    let path = c_string("/process/cwd", &process.cwd)?;
-    builder.container("/process/cwd", PlanOp::Chdir { path });
+    builder.container("/process/cwd", PlanOp::Chdir { path, late: true });
     let mask = user.umask.unwrap_or(0o022);
     if mask > 0o777 {
         return Err(
@@ -352,8 +373,6 @@ pub fn execute(
     filter: Option<Filter>,
 ) -> Result<(), Invalid> {
     let process = builder.process;
-    let first = 3u32.saturating_add(builder.request.preserve_fds);
-    builder.container("", PlanOp::CloseRange { first });
     if process.no_new_privileges {
         builder.container("/process/noNewPrivileges", PlanOp::NoNewPrivs {});
     }
@@ -380,8 +399,13 @@ pub fn execute(
         c_string(&format!("/process/args/{index}"), arg)?;
     }
     let args = wire::pack(process.args.iter().map(String::as_str));
+    let listen = match builder.request.listen_fds {
+        0 => Vec::new(),
+        count => vec![format!("LISTEN_FDS={count}"), "LISTEN_PID=1".to_owned()],
+    };
     // HOME that is set but empty is replaced, not followed by another.
-    let env = wire::pack(env.iter().copied().filter(|line| *line != "HOME="));
+    let env = env.iter().copied().filter(|line| *line != "HOME=");
+    let env = wire::pack(env.chain(listen.iter().map(String::as_str)));
     builder.container("/process/args", PlanOp::Exec { args, env });
     Ok(())
 }

@@ -27,8 +27,10 @@ pub struct Request {
     pub no_pivot: bool,
     /// `--no-new-keyring`.
     pub no_new_keyring: bool,
-    /// How many descriptors after standard error the process keeps.
+    /// How many descriptors after standard error the process keeps, `listen_fds` included.
     pub preserve_fds: u32,
+    /// How many of them are sockets that it shall listen on, sd_listen_fds(3).
+    pub listen_fds: u32,
     /// Path of the container's cgroup, for what is printed; empty without one.
     pub cgroup: String,
 }

@@ -163,7 +163,7 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
             slot: empty,
             fstype: c"tmpfs".into(),
             source: Some(c"tmpfs".into()),
-            options: pipkin_op::wire::pack(["mode=755", "nr_inodes=1", "size=4096"]),
+            options: pipkin_op::wire::pack(["ro"]),
             attr: attr::RDONLY,
         },
     );

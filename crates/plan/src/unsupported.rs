@@ -7,6 +7,12 @@ use crate::{Host, Invalid};
 
 /// Refuses what is not there yet.
 pub fn refuse(config: &Config, host: &Host) -> Result<(), Invalid> {
+    let major = config.oci_version.split('.').next().unwrap_or_default();
+    if !config.oci_version.is_empty() && major != "1" {
+        let message = format!("version {:?} is not supported", config.oci_version);
+        return Err(Invalid::new("/ociVersion", message)
+            .hint(format!("1.0.0 to {}", pipkin_spec::OCI_VERSION)));
+    }
     let platforms = [
         ("/vm", config.vm.is_some()),
         ("/windows", config.windows.is_some()),

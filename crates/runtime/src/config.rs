@@ -40,7 +40,7 @@ pub fn read(request: &CreateRequest) -> Result<Bundle> {
         );
     }
     let file = match &request.config_file {
-        Some(file) => file.clone(),
+        Some(file) => path.join(file),
         None => path.join("config.json"),
     };
     let text = read_file(&file)?;
@@ -79,7 +79,8 @@ pub fn parse(file: &Path, text: &[u8]) -> Result<Config> {
         Err(error) => (pointer(error.path()), error.into_inner()),
     };
     let (pointer, error) = located;
-    let place = format!("{}:{}:{}", file.display(), error.line(), error.column());
+    let (line, column) = (error.line(), error.column());
+    let place = format!("{}: line {line}, column {column}", file.display());
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
     Err(Error {
@@ -115,7 +116,9 @@ mod tests {
         let error = fault("{\n  \"process\": {\n    \"args\": [1]\n  }\n}");
         assert_eq!(error.pointer.as_deref(), Some("/process/args/0"));
         assert!(
-            error.message.starts_with("config.json:3:14: invalid type"),
+            error
+                .message
+                .starts_with("config.json: line 3, column 14: invalid type"),
             "{}",
             error.message
         );
@@ -123,7 +126,7 @@ mod tests {
         assert_eq!(error.pointer.as_deref(), Some("/mounts/1/options"));
         let error = fault("{\"a\": 1");
         assert!(
-            error.message.contains("config.json:1:7: EOF"),
+            error.message.contains("config.json: line 1, column 7: EOF"),
             "{}",
             error.message
         );

@@ -59,7 +59,8 @@ fn plan_bundle(
         console_socket: create.console_socket.as_deref().map(text),
         no_pivot: create.no_pivot,
         no_new_keyring: create.no_new_keyring,
-        preserve_fds: create.preserve_fds,
+        preserve_fds: preserved(create),
+        listen_fds: listen_fds(),
         cgroup: probed
             .host
             .hierarchies
@@ -81,7 +82,11 @@ fn perform(
     create: &CreateRequest,
     planned: &Planned,
 ) -> Result<(Entry, Launched)> {
-    check_preserved(create.preserve_fds)?;
+    let preserved = preserved(create);
+    check_preserved(preserved)?;
+    // What the caller left open is neither the hooks' nor the container's.
+    pipkin_sys::fs::cloexec_from(3u32.saturating_add(preserved))
+        .map_err(|error| Error::errno("close_range", error))?;
     let entry = Entry::create(&global.root, &create.id)?;
     let launched = launch::launch(Launch {
         plan: &planned.plan,
@@ -96,9 +101,24 @@ fn perform(
             if let Err(left) = entry.remove() {
                 global.log.record(Level::Warning, &left.to_string());
             }
+            if is_hook(&error) {
+                // runtime.md, "Lifecycle": on to steps 12 and 13.
+                poststop(global, &new_state(create, planned));
+            }
             Err(error)
         }
     }
+}
+
+/// How many sockets the caller has handed over, sd_listen_fds(3). Whose process LISTEN_PID
+/// names does not matter: engines start the runtime through a monitor.
+fn listen_fds() -> u32 {
+    let count = std::env::var("LISTEN_FDS").ok();
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+fn preserved(create: &CreateRequest) -> u32 {
+    listen_fds().saturating_add(create.preserve_fds)
 }
 
 /// Descriptors that are to be passed on must be there.
@@ -196,13 +216,45 @@ pub fn start(global: &Global, id: &str) -> Result<()> {
     let path = format!("/proc/self/fd/{}/{SOCKET}", entry.fd().as_raw_fd());
     let socket = UnixStream::connect(path)
         .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
-    let result = release(socket, &state);
-    if let Err(error) = result {
-        // Its process has ended: the hooks of its end are run by `delete`.
-        return Err(error);
-    }
+    let failed = release(socket, &state).err();
     entry.forget_start();
-    run_hooks(&state, &state.poststart, Status::Running, "poststart")
+    match failed {
+        // A container whose start a hook refuses is removed; one whose program cannot be
+        // executed stays, stopped, for the engine to look at.
+        Some(error) if is_hook(&error) => {
+            end(global, &entry, &state);
+            Err(error)
+        }
+        Some(error) => Err(error),
+        None => poststart(global, &entry, &state),
+    }
+}
+
+/// Whether a hook's failure is what an error tells of.
+fn is_hook(error: &Error) -> bool {
+    error
+        .pointer
+        .as_deref()
+        .is_some_and(|pointer| pointer.starts_with("/hooks/"))
+}
+
+/// Runs the hooks of a start; when one fails the container is ended and removed (runtime.md,
+/// "Lifecycle", step 9).
+fn poststart(global: &Global, entry: &Entry, state: &State) -> Result<()> {
+    let result = run_hooks(state, &state.poststart, Status::Running, "poststart");
+    if result.is_err() {
+        end(global, entry, state);
+    }
+    result
+}
+
+/// Ends and removes a container whose start has failed; what stays is told.
+fn end(global: &Global, entry: &Entry, state: &State) {
+    let removed =
+        open_process(state).and_then(|pidfd| end_and_remove(global, entry, state, pidfd.as_ref()));
+    if let Err(left) = removed {
+        global.log.record(Level::Warning, &left.to_string());
+    }
 }
 
 /// Tells the waiting process to go on, and waits until it has executed or failed.
@@ -258,13 +310,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
     }
     let (entry, launched) = perform(global, &request.create, planned)?;
     let Launched { state, pidfd } = launched;
-    if let Err(error) = run_hooks(&state, &state.poststart, Status::Running, "poststart") {
-        let removed = end_and_remove(global, &entry, &state, Some(&pidfd));
-        if let Err(left) = removed {
-            global.log.record(Level::Warning, &left.to_string());
-        }
-        return Err(error);
-    }
+    poststart(global, &entry, &state)?;
     if request.detach {
         return Ok(0);
     }
@@ -493,57 +539,67 @@ fn remove(global: &Global, entry: &Entry, state: &State) -> Result<()> {
     }
     state.group.remove(END)?;
     entry.remove()?;
-    // The container is gone, so a hook that fails is told and stops nothing.
-    let hooks = run_hooks(state, &state.poststop, Status::Stopped, "poststop");
-    if let Err(error) = hooks {
-        global.log.record(Level::Warning, &error.to_string());
-    }
+    poststop(global, state);
     Ok(())
+}
+
+/// Runs the hooks of an end. The container is gone, so one that fails is told and stops
+/// nothing.
+fn poststop(global: &Global, state: &State) {
+    for (index, hook) in state.poststop.iter().enumerate() {
+        if let Err(error) = run_hook(state, hook, Status::Stopped, ("poststop", index)) {
+            global.log.record(Level::Warning, &error.to_string());
+        }
+    }
 }
 
 /// Runs hooks in the runtime's namespaces; the first that fails ends it.
 fn run_hooks(state: &State, hooks: &[Hook], status: Status, kind: &str) -> Result<()> {
-    if hooks.is_empty() {
-        return Ok(());
-    }
+    let mut hooks = hooks.iter().enumerate();
+    hooks.try_for_each(|(index, hook)| run_hook(state, hook, status, (kind, index)))
+}
+
+fn run_hook(
+    state: &State,
+    hook: &Hook,
+    status: Status,
+    (kind, index): (&str, usize),
+) -> Result<()> {
     let text = state_text(&describe(state, status));
     let pid = if status == Status::Stopped {
         0
     } else {
         state.pid
     };
-    for (index, hook) in hooks.iter().enumerate() {
-        let path = std::ffi::CString::new(hook.path.as_str()).unwrap_or_default();
-        let args = if hook.args.is_empty() {
-            pipkin_op::wire::pack([hook.path.as_str()])
-        } else {
-            pipkin_op::wire::pack(hook.args.iter().map(String::as_str))
-        };
-        let env = pipkin_op::wire::pack(hook.env.iter().map(String::as_str));
-        let timeout = hook
-            .timeout
-            .and_then(|seconds| u32::try_from(seconds).ok())
-            .unwrap_or(0);
-        let hook = hook::Hook {
-            path: &path,
-            args: &args,
-            env: &env,
-            timeout,
-            state: &text,
-            pid,
-        };
-        hook::run(&hook).map_err(|failure| {
-            let (text, is_errno) = explain(failure.value, failure.detail);
-            Error {
-                message: format!("{kind} hook {}: {text}", path.to_string_lossy()),
-                actor: Some(crate::error::Actor::Runtime),
-                pointer: Some(format!("/hooks/{kind}/{index}")),
-                errno: is_errno.then_some(failure.value),
-                ..Error::default()
-            }
-        })?;
-    }
-    Ok(())
+    let path = std::ffi::CString::new(hook.path.as_str()).unwrap_or_default();
+    let args = if hook.args.is_empty() {
+        pipkin_op::wire::pack([hook.path.as_str()])
+    } else {
+        pipkin_op::wire::pack(hook.args.iter().map(String::as_str))
+    };
+    let env = pipkin_op::wire::pack(hook.env.iter().map(String::as_str));
+    let timeout = hook
+        .timeout
+        .and_then(|seconds| u32::try_from(seconds).ok())
+        .unwrap_or(0);
+    hook::run(&hook::Hook {
+        path: &path,
+        args: &args,
+        env: &env,
+        timeout,
+        state: &text,
+        pid,
+    })
+    .map_err(|failure| {
+        let (text, is_errno) = explain(failure.value, failure.detail);
+        Error {
+            message: format!("{kind} hook {}: {text}", path.to_string_lossy()),
+            actor: Some(crate::error::Actor::Runtime),
+            pointer: Some(format!("/hooks/{kind}/{index}")),
+            errno: is_errno.then_some(failure.value),
+            ..Error::default()
+        }
+    })
 }
 
 /// The ids that a command is about.

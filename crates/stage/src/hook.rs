@@ -28,7 +28,7 @@ pub struct Hook<'a> {
     pub timeout: u32,
     /// The container's state; a NUL stands where the process's id belongs.
     pub state: &'a [u8],
-    /// That id, in the runtime's pid namespace.
+    /// That id, as whoever runs the hook sees it (runtime.md, "State").
     pub pid: i32,
 }
 
@@ -45,6 +45,7 @@ pub fn run(hook: &Hook<'_>) -> core::result::Result<(), Failure> {
         env,
         keep: &[],
         stdin: Some(stdin.fd()),
+        own_group: true,
         reset_signals: true,
     })?;
     let pidfd = Place::new(pidfd);
@@ -54,7 +55,8 @@ pub fn run(hook: &Hook<'_>) -> core::result::Result<(), Failure> {
         hook.timeout
     };
     if !wait_ended(pidfd.fd(), seconds)? {
-        process::kill(pid, SIGKILL)?;
+        // With all that it has started and that did not leave its group.
+        process::kill(-pid, SIGKILL)?;
         process::wait(pid)?;
         return Err(Failure::new(Errno::ETIMEDOUT, Detail::HookTimeout));
     }

@@ -29,9 +29,10 @@ pub fn join_namespace(walk: &mut Walk, slot: Slot, nstype: u32, retry: bool) -> 
 
 /// User and group 0 of the user namespace, with all its capabilities.
 pub fn become_root() -> Result<()> {
-    process::keep_capabilities(true)?;
     process::setgid(0)?;
-    process::setuid(0)
+    process::setuid(0)?;
+    // What kept the capabilities over execve(2) has done so.
+    process::clear_ambient()
 }
 
 /// A new session keyring; who has the user id may search it, as session-keyring(7) keyrings

@@ -12,6 +12,7 @@ use pipkin_sys::fs::{self, Stat, mode, oflag, resolve};
 use pipkin_sys::{Errno, Fd, Result};
 
 use crate::Failure;
+use crate::walk::Walk;
 
 /// Longest path, `PATH_MAX`.
 const PATH_MAX: usize = 4096;
@@ -315,8 +316,30 @@ pub fn write_kernel_file(proc: Fd, path: &CStr, value: &[u8]) -> Result<()> {
     fs::write(file.fd(), value).map(drop)
 }
 
+impl Walk {
+    /// chdir(2). Root may be refused what the user may, on a network file system: it is then
+    /// tried again as that user.
+    pub fn change_directory(
+        &mut self,
+        path: &CStr,
+        late: bool,
+    ) -> core::result::Result<(), Failure> {
+        if late && self.in_directory {
+            return Ok(());
+        }
+        match change_directory(path) {
+            Err(Failure { value, .. }) if !late && value == Errno::EACCES.number() => Ok(()),
+            Err(failure) => Err(failure),
+            Ok(()) => {
+                self.in_directory = true;
+                Ok(())
+            }
+        }
+    }
+}
+
 /// chdir(2), checked to end inside the root (CVE-2024-21626).
-pub fn change_directory(path: &CStr) -> core::result::Result<(), Failure> {
+fn change_directory(path: &CStr) -> core::result::Result<(), Failure> {
     fs::chdir(path)?;
     match fs::cwd_is_inside() {
         Ok(true) => Ok(()),

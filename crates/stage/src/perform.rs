@@ -24,6 +24,8 @@ impl Walk {
                 // A hierarchy that the runtime may not write to has no group of this container.
                 if let Ok(tasks) = self.fd(slot) {
                     fs::write(tasks, b"0")?;
+                    fs::close(tasks);
+                    self.set(slot, -1)?;
                 }
             }
             StageOp::Setsid {} => process::setsid()?,
@@ -176,7 +178,7 @@ impl Walk {
             StageOp::Ambient { set } => identity::raise_ambient(set)?,
             StageOp::NoNewPrivs {} => process::no_new_privs()?,
             StageOp::Seccomp { program, flags } => drop(process::seccomp_filter(program, flags)?),
-            StageOp::Chdir { path } => inside::change_directory(path)?,
+            StageOp::Chdir { path, late } => self.change_directory(path, late)?,
 
             StageOp::FindExecutable { name, search } => self.executable.find(name, search)?,
             StageOp::Home { uid } => self.executable.find_home(uid)?,
@@ -198,7 +200,7 @@ impl Walk {
                     env,
                     timeout,
                     state,
-                    pid: self.pid,
+                    pid: process::getpid(),
                 })?;
             }
 

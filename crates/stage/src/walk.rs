@@ -13,12 +13,12 @@ pub struct Walk {
     slots: &'static mut [i32],
     /// Where a failure is told: the runtime, later whoever called `start`.
     pub report: Fd,
-    /// This process's id in the runtime's pid namespace.
-    pub pid: i32,
     /// Namespaces (`CLONE_*`) that could not be joined yet.
     pub unjoined: u32,
     /// Whether the null device and the empty directory of the masks are attached.
     pub masks_attached: (bool, bool),
+    /// Whether the working directory was entered.
+    pub in_directory: bool,
     /// What is going to be executed.
     pub executable: Executable,
 }
@@ -46,7 +46,7 @@ impl Walk {
     }
 
     /// Waits until the runtime has done the steps that stand here.
-    fn handoff(&mut self, step: u32, notify: bool) -> Result<()> {
+    fn handoff(&self, step: u32, notify: bool) -> Result<()> {
         if notify {
             let kind = MessageKind::Reached;
             self.tell(Message {
@@ -61,14 +61,12 @@ impl Walk {
         match buffer.get(..length).and_then(Message::decode) {
             Some(Message {
                 kind: MessageKind::Go,
-                value,
                 ..
-            }) => self.pid = value,
+            }) => Ok(()),
             // The runtime is gone: nobody is left to be told.
             None if length == 0 => process::exit(1),
-            _ => return Err(Errno::EPROTO),
+            _ => Err(Errno::EPROTO),
         }
-        Ok(())
     }
 }
 
@@ -120,9 +118,9 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
     let walk = Walk {
         slots,
         report,
-        pid: 0,
         unjoined: 0,
         masks_attached: (false, false),
+        in_directory: false,
         executable: Executable::new(),
     };
     Some((walk, fault))

@@ -82,6 +82,8 @@ pub struct Spawn<'a> {
     pub keep: &'a [Fd],
     /// Its standard input, where it is another one.
     pub stdin: Option<Fd>,
+    /// Whether it begins a process group of its own.
+    pub own_group: bool,
     /// Whether its signal mask is emptied and SIGPIPE has its default effect.
     pub reset_signals: bool,
 }
@@ -111,8 +113,15 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     for &file in spawn.keep {
         crate::fs::set_cloexec(file, false)?;
     }
+    if spawn.own_group {
+        // SAFETY: no memory is passed.
+        unsafe { call!(SETPGID, 0, 0)? };
+    }
     if spawn.reset_signals {
         reset_signals()?;
+    }
+    if spawn.flags & clone::NEWUSER != 0 {
+        keep_capabilities_over_exec()?;
     }
     let (dir, path, flags) = match spawn.program {
         Program::File(file) => (file, c"", 0x1000),
@@ -130,6 +139,20 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
         )?;
     }
     Err(Errno::ENOEXEC)
+}
+
+/// In a new user namespace the process has all capabilities, but no user id yet: execve(2)
+/// would take them away. Ambient ones stay; whoever sets the inheritable set later takes
+/// them back.
+fn keep_capabilities_over_exec() -> Result<()> {
+    capset(u64::MAX, u64::MAX, u64::MAX)?;
+    for capability in 0..64 {
+        match raise_ambient(capability) {
+            Err(Errno::EINVAL) => break,
+            other => other?,
+        }
+    }
+    Ok(())
 }
 
 /// Makes a process that shares this one's memory until it has executed its program, and
@@ -407,6 +430,13 @@ pub fn unshare(flags: u64) -> Result<()> {
     unsafe { call!(UNSHARE, flags as usize).map(drop) }
 }
 
+/// getpid(2), in this process's pid namespace.
+#[must_use]
+pub fn getpid() -> i32 {
+    // SAFETY: no memory is passed.
+    unsafe { call!(GETPID) }.map_or(0, as_fd)
+}
+
 /// setsid(2).
 pub fn setsid() -> Result<()> {
     // SAFETY: no memory is passed.
@@ -473,6 +503,11 @@ pub fn no_new_privs() -> Result<()> {
 /// PR_CAP_AMBIENT_RAISE.
 pub fn raise_ambient(capability: u32) -> Result<()> {
     prctl(47, 2, capability as usize).map(drop)
+}
+
+/// PR_CAP_AMBIENT_CLEAR_ALL.
+pub fn clear_ambient() -> Result<()> {
+    prctl(47, 4, 0).map(drop)
 }
 
 /// capset(2) of this thread.

@@ -26,6 +26,7 @@ numbers! {
     RT_SIGACTION = 13, 134;
     RT_SIGPROCMASK = 14, 135;
     IOCTL = 16, 29;
+    GETPID = 39, 172;
     SENDFILE = 40, 71;
     SOCKET = 41, 198;
     SENDTO = 44, 206;
@@ -40,6 +41,7 @@ numbers! {
     FCHDIR = 81, 50;
     FCHMOD = 91, 52;
     UMASK = 95, 166;
+    SETPGID = 109, 154;
     SETSID = 112, 157;
     SETGROUPS = 116, 159;
     SETRESUID = 117, 147;

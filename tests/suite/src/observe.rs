@@ -59,6 +59,7 @@ pub fn normalise(seen: &mut Value, bundle: &Bundle, id: &str) {
             }
         }
     }
+    other_tests(seen);
     // The kernel lists the rules in the order of writing, which decides nothing.
     if let Some(limits) = seen
         .pointer_mut("/cgroup/limits")
@@ -71,6 +72,25 @@ pub fn normalise(seen: &mut Value, bundle: &Bundle, id: &str) {
                 lines.sort_by_key(Value::to_string);
             }
         }
+    }
+}
+
+/// Where a container sees the whole hierarchy, it sees the groups of the tests that
+/// run at the same time.
+fn other_tests(seen: &mut Value) {
+    for name in ["limits", "make_group"] {
+        if let Some(map) = seen
+            .pointer_mut(&format!("/cgroup/{name}"))
+            .and_then(Value::as_object_mut)
+        {
+            map.retain(|path, _| !crate::scratch::has_token(path));
+        }
+    }
+    if let Some(entries) = seen
+        .pointer_mut("/cgroup/entries")
+        .and_then(Value::as_array_mut)
+    {
+        entries.retain(|entry| !entry.as_str().is_some_and(crate::scratch::has_token));
     }
 }
 

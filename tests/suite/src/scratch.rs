@@ -164,6 +164,16 @@ impl Drop for Scratch {
     }
 }
 
+/// Whether there is some test's token in a name: `pk`, digits, `x`, digits, `z`.
+pub fn has_token(name: &str) -> bool {
+    name.split("pk").skip(1).any(|rest| {
+        let rest = rest.trim_start_matches(|one: char| one.is_ascii_digit());
+        let rest = rest.strip_prefix('x').unwrap_or_default();
+        rest.trim_start_matches(|one: char| one.is_ascii_digit())
+            .starts_with('z')
+    })
+}
+
 fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

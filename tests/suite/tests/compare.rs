@@ -50,6 +50,11 @@ impl Case {
         self
     }
 
+    /// The same, on machines where this holds.
+    fn unable_where(self, here: bool, kind: Kind, words: &'static str) -> Self {
+        if here { self.unable(kind, words) } else { self }
+    }
+
     fn seeing(mut self, view: View) -> Self {
         self.view = view;
         self
@@ -57,6 +62,13 @@ impl Case {
 }
 
 const CRUN_WANTS_ONE_VERSION: &str = "hybrid";
+const CRUN_WANTS_MEMORY: &str = "RLIM_MEMLOCK";
+
+/// The unified hierarchy may have no controllers; devices need none.
+fn only_devices(bundle: &mut Bundle) {
+    let devices = bundle.config["linux"]["resources"]["devices"].clone();
+    bundle.set("/linux/resources", json!({ "devices": devices }));
+}
 
 /// The engines' own configurations.
 fn engines() -> Vec<Case> {
@@ -66,13 +78,40 @@ fn engines() -> Vec<Case> {
         case("docker", "docker", |_, _| {}),
         case("podman hybrid", "podman", |_, _| {})
             .seeing(View::Host)
-            .unable(Kind::Crun, CRUN_WANTS_ONE_VERSION),
+            .unable_where(
+                host::unified_besides_v1().is_some(),
+                Kind::Crun,
+                CRUN_WANTS_ONE_VERSION,
+            ),
         case("containerd hybrid", "containerd", |_, _| {})
             .seeing(View::Host)
-            .unable(Kind::Crun, CRUN_WANTS_ONE_VERSION),
+            .unable_where(
+                host::unified_besides_v1().is_some(),
+                Kind::Crun,
+                CRUN_WANTS_ONE_VERSION,
+            ),
         case("docker hybrid", "docker", |_, _| {})
             .seeing(View::Host)
-            .unable(Kind::Crun, CRUN_WANTS_ONE_VERSION),
+            .unable_where(
+                host::unified_besides_v1().is_some(),
+                Kind::Crun,
+                CRUN_WANTS_ONE_VERSION,
+            ),
+        case("podman version 2", "podman", |_, bundle| {
+            only_devices(bundle)
+        })
+        .seeing(View::OnlyUnified)
+        .unable_where(!host::may_raise_limits(), Kind::Crun, CRUN_WANTS_MEMORY),
+        case("containerd version 2", "containerd", |_, bundle| {
+            only_devices(bundle)
+        })
+        .seeing(View::OnlyUnified)
+        .unable_where(!host::may_raise_limits(), Kind::Crun, CRUN_WANTS_MEMORY),
+        case("docker version 2", "docker", |_, bundle| {
+            only_devices(bundle)
+        })
+        .seeing(View::OnlyUnified)
+        .unable_where(!host::may_raise_limits(), Kind::Crun, CRUN_WANTS_MEMORY),
     ]
 }
 

@@ -872,9 +872,11 @@ fn another_configuration_file() {
     let other = bundle.dir().join("other.json");
     std::fs::rename(bundle.dir().join("config.json"), &other).expect("rename");
     let container = Container::named(&scratch, &runtime);
+    // As with crun, a relative name is looked for in the current directory.
     for name in [other.to_str().expect("a path"), "other.json"] {
         container
             .command(&["run", "-b", bundle.path(), "--config", name])
+            .current_dir(bundle.dir())
             .finish()
             .code(9);
     }

@@ -40,6 +40,15 @@ fn group_path(hierarchy: &Hierarchy) -> String {
     format!("{}{}", hierarchy.mount, hierarchy.group)
 }
 
+/// What mountinfo shows as the source.
+fn source(hierarchy: &Hierarchy) -> &str {
+    if hierarchy.name.starts_with("name=") {
+        hierarchy.directory()
+    } else {
+        "cgroup"
+    }
+}
+
 fn add_v1(
     builder: &mut Builder<'_>,
     request: &Request<'_>,
@@ -67,7 +76,7 @@ fn add_v1(
             let op = PlanOp::Mount {
                 dir,
                 path,
-                source: c"cgroup".into(),
+                source: c_string(pointer, source(hierarchy))?,
                 fstype: c"cgroup".into(),
                 flags,
                 data: Some(c_string(pointer, &hierarchy.name)?),

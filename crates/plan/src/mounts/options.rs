@@ -18,6 +18,7 @@ pub mod ms {
     pub const NODIRATIME: u64 = 1 << 11;
     pub const REC: u64 = 1 << 14;
     pub const SILENT: u64 = 1 << 15;
+    pub const POSIXACL: u64 = 1 << 16;
     pub const UNBINDABLE: u64 = 1 << 17;
     pub const PRIVATE: u64 = 1 << 18;
     pub const SLAVE: u64 = 1 << 19;
@@ -85,6 +86,7 @@ use Effect::{
 };
 
 options! {
+    "acl" => Super(ms::POSIXACL),
     "async" => NotSuper(ms::SYNCHRONOUS),
     "atime" => Clear(attr::ATIME, ms::NOATIME),
     "auto" => Nothing,
@@ -100,6 +102,7 @@ options! {
     "lazytime" => Super(ms::LAZYTIME),
     "loud" => NotSuper(ms::SILENT),
     "mand" => Super(ms::MANDLOCK),
+    "noacl" => NotSuper(ms::POSIXACL),
     "noatime" => Atime(attr::NOATIME, ms::NOATIME),
     "noauto" => Nothing,
     "nodev" => Set(attr::NODEV, ms::NODEV),

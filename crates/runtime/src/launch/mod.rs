@@ -180,7 +180,7 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
         let step = u32::try_from(index).unwrap_or(0);
-        let value = self.performer.pid();
+        let value = 0;
         let message = Message {
             kind: MessageKind::Go,
             step,
@@ -319,7 +319,12 @@ fn clone(
         SocketFlags::CLOEXEC,
         None,
     )?;
-    let slots = performer.descriptors();
+    let mut slots = performer.descriptors();
+    for step in &launch.plan.steps {
+        if let Some(place) = runtime_slot(&step.op).and_then(|slot| slots.get_mut(slot)) {
+            *place = -1;
+        }
+    }
     let fds = Fds {
         socket: theirs.as_raw_fd(),
         slots: &slots,
@@ -342,9 +347,21 @@ fn clone(
         env: &[Arg::END],
         keep: &keep,
         stdin: None,
+        own_group: false,
         reset_signals: false,
     })?;
     Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))
+}
+
+/// The slot of a step whose descriptor only the runtime uses.
+fn runtime_slot(op: &PlanOp) -> Option<usize> {
+    match op {
+        PlanOp::Clone {
+            cgroup: Some(slot), ..
+        }
+        | PlanOp::EnterNamespace { slot, .. } => Some(usize::from(slot.0)),
+        _ => None,
+    }
 }
 
 /// A group whose directories are known, whether or not they exist.

@@ -4,7 +4,7 @@
 use crate::differences::{self, Difference};
 use crate::observe;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One leaf where pipkin equals no oracle.
 #[derive(Debug, Clone)]
@@ -76,11 +76,27 @@ impl Ledger {
         }
     }
 
-    /// What the list does not explain, one line each.
+    /// What the list does not explain, one line for each place and value.
     pub fn unlisted(&self) -> Vec<String> {
-        self.unlisted
-            .iter()
-            .map(|one| format!("{}: {}: {}", one.case, one.path, one.values))
+        let mut groups: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+        for one in &self.unlisted {
+            groups
+                .entry((&one.path, &one.values))
+                .or_default()
+                .push(&one.case);
+        }
+        groups
+            .into_iter()
+            .map(|((path, values), cases)| {
+                let others = cases.len().saturating_sub(3);
+                let some = cases.into_iter().take(3).collect::<Vec<_>>().join(", ");
+                let more = if others > 0 {
+                    format!(" and {others} more")
+                } else {
+                    String::new()
+                };
+                format!("{path}: {values} [{some}{more}]")
+            })
             .collect()
     }
 

@@ -30,10 +30,10 @@ impl Names {
             "cgroup", "ipc", "mount", "network", "pid", "time", "user", "uts",
         ],
         capabilities: &pipkin_plan::CAPABILITIES,
-        seccomp_actions: &[],
-        seccomp_operators: &[],
-        seccomp_archs: &[],
-        seccomp_known_flags: &[],
-        seccomp_supported_flags: &[],
+        seccomp_actions: &pipkin_plan::seccomp::ACTIONS,
+        seccomp_operators: &pipkin_plan::seccomp::OPERATORS,
+        seccomp_archs: &pipkin_plan::seccomp::ARCHITECTURES,
+        seccomp_known_flags: &pipkin_plan::seccomp::FLAGS,
+        seccomp_supported_flags: &pipkin_plan::seccomp::FLAGS,
     };
 }

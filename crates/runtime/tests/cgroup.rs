@@ -11,7 +11,6 @@
 
 mod common;
 
-use std::path::Path;
 use std::time::Duration;
 
 use common::{Inside, SECOND, limits, nothing_left, request, unique, view};
@@ -26,14 +25,21 @@ macro_rules! everywhere {
                 #[test]
                 fn host() { super::view("true", stringify!($inner)); }
                 #[test]
-                fn v1() { super::view("umount /sys/fs/cgroup/unified", stringify!($inner)); }
+                fn v1() { super::hybrid_view("umount /sys/fs/cgroup/unified", stringify!($inner)); }
                 #[test]
                 fn v2() {
-                    super::view("mount -t cgroup2 none /sys/fs/cgroup", stringify!($inner));
+                    super::hybrid_view("mount -t cgroup2 none /sys/fs/cgroup", stringify!($inner));
                 }
             }
         )*
     };
+}
+
+/// A view that a hybrid host can give; others are tested as they are.
+fn hybrid_view(prepare: &str, test: &str) {
+    if Layout::probe().unwrap().kind == Kind::Hybrid {
+        view(prepare, test);
+    }
 }
 
 everywhere! {
@@ -419,11 +425,18 @@ fn inner_deep() {
 #[test]
 fn read_only() {
     let all = "for d in /sys/fs/cgroup/*; do mount -o remount,bind,ro \"$d\" || exit 1; done";
-    view(all, "inner_read_only");
-    view(
-        "mount -t cgroup2 none /sys/fs/cgroup && mount -o remount,bind,ro /sys/fs/cgroup",
-        "inner_read_only",
-    );
+    let v2 = "mount -o remount,bind,ro /sys/fs/cgroup";
+    match Layout::probe().unwrap().kind {
+        Kind::V2 => view(v2, "inner_read_only"),
+        Kind::V1 => view(all, "inner_read_only"),
+        _ => {
+            view(all, "inner_read_only");
+            view(
+                &format!("mount -t cgroup2 none /sys/fs/cgroup && {v2}"),
+                "inner_read_only",
+            );
+        }
+    }
 }
 
 #[test]
@@ -445,37 +458,6 @@ fn inner_read_only() {
     let error = create(&layout, &request(&location, &writes)).unwrap_err();
     assert_eq!(error.errno, Some(pipkin_sys::Errno::EROFS), "{error}");
     assert!(error.hint.is_some());
-}
-
-#[test]
-fn relative_places() {
-    use pipkin_runtime::cgroup::Hierarchy;
-    let hierarchy = |name: &str, own: &str| Hierarchy {
-        name: name.to_owned(),
-        controllers: Controllers::NONE,
-        mount: "/m".into(),
-        own: own.to_owned(),
-    };
-    let relative = Location::Relative("x/y".to_owned());
-    for (name, own, kind, want) in [
-        ("cpu", "/", Kind::V1, "/m/x/y"),
-        ("cpu", "/a/b", Kind::V1, "/m/a/b/x/y"),
-        ("", "/a/b", Kind::Hybrid, "/m/a/b/x/y"),
-        ("", "/a/b", Kind::V2, "/m/a/x/y"),
-        ("", "/", Kind::V2, "/m/x/y"),
-        ("", "/../../a", Kind::V2, "/m/x/y"),
-    ] {
-        assert_eq!(
-            hierarchy(name, own).dir(&relative, kind),
-            Path::new(want),
-            "{own}"
-        );
-    }
-    let absolute = Location::Absolute("x".to_owned());
-    assert_eq!(
-        hierarchy("", "/a/b").dir(&absolute, Kind::V2),
-        Path::new("/m/x")
-    );
 }
 
 #[test]
@@ -537,49 +519,5 @@ fn random_programs_load() {
     for (program, number) in errors {
         let error = pipkin_sys::bpf::prog_load_cgroup_device(program, None).unwrap_err();
         assert_eq!(error.number(), number);
-    }
-}
-
-#[test]
-fn layouts() {
-    let layout = Layout::probe().unwrap();
-    let root = Path::new("/sys/fs/cgroup");
-    // Hierarchies that are not mounted are not there.
-    let own = "12:misc:/\n3:cpu:/a\n5:name=nobody:/\n0::/b\n";
-    let other = Layout::probe_at(root, own).unwrap();
-    assert!(other.v1.iter().all(|h| h.name == "cpu"));
-    let nothing = Layout::probe_at(Path::new("/proc"), own).unwrap();
-    assert_eq!(nothing.kind, Kind::None);
-    assert_eq!(nothing.host(), Layout::none().host());
-    for hierarchy in layout.v1.iter().chain(&layout.v2) {
-        assert!(hierarchy.mount.join("cgroup.procs").exists());
-    }
-}
-
-#[test]
-fn locations() {
-    let absolute = |p: &str| Location::Absolute(p.to_owned());
-    let relative = |p: &str| Location::Relative(p.to_owned());
-    for (path, want) in [
-        (None, relative("id")),
-        (Some(""), relative("id")),
-        (Some("/a/b"), absolute("a/b")),
-        (Some("//a/./b/"), absolute("a/b")),
-        (Some("a/b"), relative("a/b")),
-        (Some("/a:b:c"), absolute("a:b:c")),
-    ] {
-        assert_eq!(Location::resolve(path, "id").unwrap(), want);
-    }
-    for path in [
-        "/",
-        "a/../b",
-        "/..",
-        "system.slice:pipkin:id",
-        "::id",
-        "a\nb",
-    ] {
-        let error = Location::resolve(Some(path), "id").unwrap_err();
-        assert_eq!(error.pointer, "/linux/cgroupsPath", "{path}");
-        assert!(error.hint.is_some());
     }
 }

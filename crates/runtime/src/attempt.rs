@@ -8,16 +8,17 @@
 use std::path::{Path, PathBuf};
 
 use pipkin_spec::Config;
+use pipkin_spec::config::{Mount, Root};
 use pipkin_sys::Errno;
 use pipkin_sys::mount::{self, ms};
 use pipkin_sys::process::{self, clone};
 
 use crate::config::Bundle;
-use crate::request::{CreateRequest, TryRequest};
+use crate::request::{CreateRequest, Global, TryRequest};
 use crate::{Error, Result, caller};
 
-/// Where the layers are, in this process's mount namespace only.
-const WORKSHOP: &str = "/tmp";
+/// Where the layers are, below the state root; no container can have this id.
+const WORKSHOP: &str = "@try";
 
 /// File systems that hold files of the host.
 const SHOWN: [&str; 9] = [
@@ -28,13 +29,13 @@ const SHOWN: [&str; 9] = [
 ///
 /// # Errors
 /// A caller that is not root; those of the mounts.
-pub fn bundle(request: &TryRequest) -> Result<(CreateRequest, Bundle)> {
+pub fn bundle(global: &Global, request: &TryRequest) -> Result<(CreateRequest, Bundle)> {
     if caller::ids().0 != 0 {
         return Err(Error::new(
             "`try` needs root: it mounts an overlay of the root file system",
         ));
     }
-    let workshop = workshop()?;
+    let workshop = workshop(&global.root)?;
     let mut mounts = Vec::new();
     for (index, place) in file_systems()?.iter().enumerate() {
         let layers = workshop.join(index.to_string());
@@ -47,13 +48,13 @@ pub fn bundle(request: &TryRequest) -> Result<(CreateRequest, Bundle)> {
             Ok(()) => {}
             // A file system that cannot be a lower layer is shown as it is, read-only.
             Err(_) if place != "/" => {
-                mounts.push(bind(place, place, true));
+                mounts.push(bind(place, place, "ro"));
                 continue;
             }
             Err(error) => return Err(error),
         }
         if place != "/" {
-            mounts.push(bind(&target.to_string_lossy(), place, false));
+            mounts.push(bind(&target.to_string_lossy(), place, "rw"));
         }
     }
     let config = config(request, &workshop.join("root"), mounts)?;
@@ -81,20 +82,18 @@ fn c(text: &str) -> Result<std::ffi::CString> {
 }
 
 /// A tmpfs in a mount namespace of this process.
-fn workshop() -> Result<PathBuf> {
+fn workshop(root: &Path) -> Result<PathBuf> {
     process::unshare(clone::NEWNS).map_err(|error| failed("unshare mount namespace", error))?;
     let private = ms::REC | ms::PRIVATE;
     mount::mount(None, c"/", None, private, None).map_err(|error| failed("mount /", error))?;
-    // The host's files there must stay visible, so it is stacked after its overlay is made.
-    let path = Path::new("/run/pipkin-try");
-    std::fs::create_dir_all(path)
+    let path = root.join(WORKSHOP);
+    std::fs::create_dir_all(&path)
         .map_err(|error| Error::io(format!("mkdir {}", path.display()), &error))?;
-    let _ = WORKSHOP;
     let target = c(&path.to_string_lossy())?;
     let data = Some(c"mode=700");
     mount::mount(Some(c"tmpfs"), &target, Some(c"tmpfs"), 0, data)
         .map_err(|error| failed("mount tmpfs", error))?;
-    Ok(path.to_owned())
+    Ok(path)
 }
 
 /// The mount points of the host's file systems, the root first, each after those above it.
@@ -138,92 +137,58 @@ fn overlay(lower: &str, layers: &Path, target: &Path) -> Result<()> {
         .map_err(|error| failed(&format!("mount an overlay of {lower}"), error))
 }
 
-fn bind(source: &str, destination: &str, readonly: bool) -> serde_json::Value {
-    let mode = if readonly { "ro" } else { "rw" };
-    serde_json::json!({
-        "destination": destination, "type": "bind", "source": source, "options": ["bind", mode]
-    })
+fn bind(source: &str, destination: &str, mode: &str) -> Mount {
+    Mount {
+        destination: destination.to_owned(),
+        kind: Some("bind".to_owned()),
+        source: Some(source.to_owned()),
+        options: vec!["bind".to_owned(), mode.to_owned()],
+        ..Mount::default()
+    }
 }
 
-/// The configuration: what an engine writes for an ordinary container.
-fn config(request: &TryRequest, root: &Path, mut shown: Vec<serde_json::Value>) -> Result<Config> {
-    let capabilities = [
-        "CAP_CHOWN",
-        "CAP_DAC_OVERRIDE",
-        "CAP_FOWNER",
-        "CAP_FSETID",
-        "CAP_KILL",
-        "CAP_NET_BIND_SERVICE",
-        "CAP_SETFCAP",
-        "CAP_SETGID",
-        "CAP_SETPCAP",
-        "CAP_SETUID",
-        "CAP_SYS_CHROOT",
-    ];
-    let args: Vec<String> = if request.command.is_empty() {
-        vec![std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned())]
-    } else {
-        let text = |part: &std::ffi::OsString| {
-            part.to_str()
-                .map(str::to_owned)
-                .ok_or_else(|| Error::new(format!("argument {part:?} is not UTF-8")))
-        };
-        request.command.iter().map(text).collect::<Result<_>>()?
-    };
-    let mut namespaces = vec!["pid", "ipc", "uts", "mount", "cgroup"];
-    if !request.net {
-        namespaces.push("network");
-    }
-    let namespaces: Vec<_> = namespaces
-        .iter()
-        .map(|kind| serde_json::json!({ "type": kind }))
-        .collect();
-    let kernel = ["nosuid", "noexec", "nodev"];
-    shown.extend([
-        serde_json::json!({"destination": "/proc", "type": "proc", "source": "proc", "options": kernel}),
-        serde_json::json!({"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
-            "options": ["nosuid", "noexec", "strictatime", "mode=755", "size=65536k"]}),
-        serde_json::json!({"destination": "/dev/pts", "type": "devpts", "source": "devpts",
-            "options": ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"]}),
-        serde_json::json!({"destination": "/dev/shm", "type": "tmpfs", "source": "shm",
-            "options": ["nosuid", "noexec", "nodev", "mode=1777", "size=65536k"]}),
-        serde_json::json!({"destination": "/dev/mqueue", "type": "mqueue", "source": "mqueue",
-            "options": kernel}),
-        serde_json::json!({"destination": "/sys", "type": "sysfs", "source": "sysfs",
-            "options": ["nosuid", "noexec", "nodev", "ro"]}),
-        serde_json::json!({"destination": "/run", "type": "tmpfs", "source": "tmpfs",
-            "options": ["nosuid", "nodev", "mode=755", "size=65536k"]}),
-        serde_json::json!({"destination": "/tmp", "type": "tmpfs", "source": "tmpfs",
-            "options": ["nosuid", "nodev", "mode=1777"]}),
-    ]);
-    let env: Vec<String> = ["PATH", "HOME", "TERM", "LANG"]
-        .iter()
-        .filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)))
-        .collect();
-    let cwd = std::env::current_dir()
-        .ok()
-        .and_then(|path| path.to_str().map(str::to_owned));
-    let document = serde_json::json!({
-        "ociVersion": pipkin_spec::OCI_VERSION,
-        "root": {"path": root},
-        "hostname": "try",
-        "mounts": shown,
-        "process": {
-            "args": args, "env": env, "cwd": cwd.unwrap_or_else(|| "/".to_owned()),
-            "user": {"uid": 0, "gid": 0},
-            "noNewPrivileges": true,
-            "capabilities": {
-                "bounding": capabilities, "effective": capabilities, "permitted": capabilities
-            }
-        },
-        "linux": {
-            "namespaces": namespaces,
-            "resources": {"devices": [{"allow": false, "access": "rwm"}]},
-            "maskedPaths": ["/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-                "/proc/timer_list", "/proc/scsi", "/sys/firmware"],
-            "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-                "/proc/sysrq-trigger"]
-        }
+/// What an engine writes for an ordinary container.
+const TEMPLATE: &str = include_str!("try.json");
+
+/// The configuration: the template with this command, and the file systems that are shown.
+fn config(request: &TryRequest, root: &Path, mut shown: Vec<Mount>) -> Result<Config> {
+    let mut config: Config =
+        serde_json::from_str(TEMPLATE).map_err(|error| Error::new(error.to_string()))?;
+    config.root = Some(Root {
+        path: root.to_string_lossy().into_owned(),
+        readonly: false,
     });
-    serde_json::from_value(document).map_err(|error| Error::new(error.to_string()))
+    shown.append(&mut config.mounts);
+    config.mounts = shown;
+    if let Some(linux) = config.linux.as_mut().filter(|_| request.net) {
+        linux
+            .namespaces
+            .retain(|namespace| namespace.kind != "network");
+    }
+    if let Some(process) = &mut config.process {
+        process.args = command(request)?;
+        let cwd = std::env::current_dir().ok();
+        if let Some(cwd) = cwd.as_deref().and_then(Path::to_str) {
+            cwd.clone_into(&mut process.cwd);
+        }
+        process.env = ["PATH", "HOME", "TERM", "LANG"]
+            .iter()
+            .filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)))
+            .collect();
+    }
+    Ok(config)
+}
+
+/// The command line; a shell when none is given.
+fn command(request: &TryRequest) -> Result<Vec<String>> {
+    if request.command.is_empty() {
+        return Ok(vec![
+            std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned()),
+        ]);
+    }
+    let text = |part: &std::ffi::OsString| {
+        let text = part.to_str().map(str::to_owned);
+        text.ok_or_else(|| Error::new(format!("argument {part:?} is not UTF-8")))
+    };
+    request.command.iter().map(text).collect()
 }

@@ -345,7 +345,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
 /// # Errors
 /// Those of [`run`].
 pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
-    let (create, bundle) = throwaway::bundle(request)?;
+    let (create, bundle) = throwaway::bundle(global, request)?;
     let planned = plan_bundle(global, &create, bundle, Until::Running)?;
     let run = RunRequest {
         create,

@@ -300,8 +300,8 @@ ops! {
     120 FindExecutable { name: S, search: Option<S>, }
     /// HOME from the image's passwd.
     121 Home { uid: u32, }
-    /// Waits until `start` connects.
-    122 AwaitStart { listener: Slot, }
+    /// Waits until `start` connects, with nothing else open but the lock.
+    122 AwaitStart { listener: Slot, lock: Slot, }
     /// Marks every descriptor from `first` on as close-on-exec.
     123 CloseRange { first: u32, }
     /// execve(2) of what was found.

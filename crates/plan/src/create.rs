@@ -103,13 +103,13 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
                     lock,
                 },
             );
-            Some(listener)
+            Some((listener, lock))
         }
         Until::Running => None,
     };
     record(b)?;
-    if let Some(listener) = start {
-        b.container("", PlanOp::AwaitStart { listener });
+    if let Some((listener, lock)) = start {
+        b.container("", PlanOp::AwaitStart { listener, lock });
     }
     let steps = hooks::steps(
         b,

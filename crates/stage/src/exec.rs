@@ -213,7 +213,9 @@ pub fn vector<'a>(packed: &'a [u8], last: Option<&'a CStr>) -> Result<&'a [Arg<'
 impl Walk {
     /// Waits until `start` connects and says so; from then on it is the one to be told of a
     /// failure, and sees the connection close when the process is executed.
-    pub fn await_start(&mut self, listener: Slot) -> Result<()> {
+    pub fn await_start(&mut self, listener: Slot, lock: Slot) -> Result<()> {
+        // It may wait for long: no directory or mount is held meanwhile (CVE-2024-21626).
+        self.close_all_but(listener, lock);
         let listener = self.fd(listener)?;
         loop {
             let connection = socket::accept(listener)?;

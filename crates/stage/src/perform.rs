@@ -182,7 +182,7 @@ impl Walk {
 
             StageOp::FindExecutable { name, search } => self.executable.find(name, search)?,
             StageOp::Home { uid } => self.executable.find_home(uid)?,
-            StageOp::AwaitStart { listener } => self.await_start(listener)?,
+            StageOp::AwaitStart { listener, lock } => self.await_start(listener, lock)?,
             StageOp::CloseRange { first } => identity::close_range(first)?,
             StageOp::Exec { args, env } => return Err(exec::exec(self, args, env)),
             StageOp::Hook {

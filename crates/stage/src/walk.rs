@@ -41,6 +41,18 @@ impl Walk {
         Ok(())
     }
 
+    /// Closes what all slots hold but these two, and the socket to the runtime.
+    pub fn close_all_but(&mut self, one: Slot, other: Slot) {
+        for (slot, file) in (0u16..).zip(self.slots.iter_mut()) {
+            if *file >= 0 && slot != one.0 && slot != other.0 {
+                pipkin_sys::fs::close(*file);
+                *file = -1;
+            }
+        }
+        pipkin_sys::fs::close(self.report);
+        self.report = -1;
+    }
+
     fn tell(&self, message: Message) -> Result<()> {
         socket::send(self.report, &message.encode()).map(drop)
     }

@@ -178,7 +178,7 @@ pub fn explain(value: i32, detail: Detail) -> (String, bool) {
         Detail::HookTimeout => (format!("it took longer than its timeout: {errno}"), true),
         Detail::OtherDevice => (format!("another file is there: {errno}"), true),
         Detail::NotDirectory => (
-            format!("the image has a link or a file there: {errno}"),
+            format!("the image has a link or a file there, not a directory: {errno}"),
             true,
         ),
         Detail::Injected => (format!("a fault was asked for: {errno}"), true),

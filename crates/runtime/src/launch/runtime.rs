@@ -9,6 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use pipkin_op::{PlanOp, Slot};
+use pipkin_plan::cgroup::Controllers;
 use pipkin_stage::hook::{self, Hook};
 use pipkin_sys::fs::{mode, oflag, stat_fd};
 use pipkin_sys::{Errno, mount};
@@ -215,7 +216,11 @@ impl<'a> Performer<'a> {
             return Err(Failed::message(error.message));
         }
         let writes = &self.launch.plan.limits;
-        let wanted = group.0.host().v2.unwrap_or_default();
+        // Where v2 is all there is, engines read statistics of every controller.
+        let wanted = match group.0.kind {
+            cgroup::Kind::V2 => group.0.host().v2.unwrap_or_default(),
+            _ => Controllers::NONE,
+        };
         let created = cgroup::create(
             &group.0,
             &Request {

@@ -299,7 +299,8 @@ fn namespaces() -> Vec<Case> {
             "/timens_offsets",
             json!(["monotonic 172800 5", "boottime 604800 0"]),
         )
-        .expect("/namespaces/time", json!("other")),
+        .expect("/namespaces/time", json!("other"))
+        .expect("/namespaces/time_for_children", json!("other")),
         case("joined namespaces", "podman", |scratch, bundle| {
             let pid = hold_namespaces(scratch);
             for (kind, file) in [("network", "net"), ("ipc", "ipc"), ("uts", "uts")] {

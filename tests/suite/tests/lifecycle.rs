@@ -127,7 +127,7 @@ fn each_mistake_has_its_own_sentence() {
         let bundle = bundle.to_string_lossy();
         runtime
             .command(&scratch, &["create", "--bundle", &bundle, id])
-            .fails()
+            .finish()
     };
     let with = |name: &str, change: &dyn Fn(&mut Bundle)| {
         let mut bundle = sleeper(&scratch);
@@ -306,6 +306,11 @@ fn each_mistake_has_its_own_sentence() {
     ];
     let mut messages: BTreeMap<String, &str> = BTreeMap::new();
     for (name, finished) in &all {
+        assert!(
+            !finished.status.success(),
+            "{name}: should have failed: {finished}"
+        );
+        finished.clone().fails();
         let message = finished.stderr.replace(scratch.token(), "").to_lowercase();
         assert!(message.starts_with("pipkin: "), "{name}: {finished}");
         // What differs is the sentence, not only the name in it.

@@ -15,7 +15,7 @@ mod message;
 mod text;
 pub mod wire;
 
-pub use message::{Detail, Message, MessageKind};
+pub use message::{Detail, Message, MessageKind, Name};
 
 /// The largest number of slots in a plan.
 pub const MAX_SLOTS: usize = 4096;

@@ -1,4 +1,5 @@
-//! What the two processes tell each other: one small message of fixed size.
+//! What the two processes tell each other: one small message of fixed
+//! size.
 
 /// What a message says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,33 @@ impl Detail {
     }
 }
 
+/// A short name that a message carries; a longer one is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Name([u8; Self::LENGTH]);
+
+impl Name {
+    const LENGTH: usize = 64;
+
+    /// No name.
+    pub const EMPTY: Self = Self([0; Self::LENGTH]);
+
+    /// The first bytes of a name.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut name = Self::EMPTY;
+        for (place, byte) in name.0.iter_mut().zip(bytes) {
+            *place = *byte;
+        }
+        name
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+}
+
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
@@ -81,15 +109,29 @@ pub struct Message {
     pub kind: MessageKind,
     /// The number of a step, from 1.
     pub step: u32,
-    /// An errno or a process's id.
+    /// An errno.
     pub value: i32,
     /// Which part of a step failed.
     pub detail: Detail,
+    /// What of the image a detail is about.
+    pub name: Name,
 }
 
 impl Message {
     /// Length of an encoded message in bytes.
-    pub const LENGTH: usize = 16;
+    pub const LENGTH: usize = 16 + Name::LENGTH;
+
+    /// A message that is not about a failure.
+    #[must_use]
+    pub const fn new(kind: MessageKind, step: u32) -> Self {
+        Self {
+            kind,
+            step,
+            value: 0,
+            detail: Detail::None,
+            name: Name::EMPTY,
+        }
+    }
 
     /// The bytes that are sent.
     #[must_use]
@@ -101,6 +143,9 @@ impl Message {
             self.detail as u32,
         ];
         let mut out = [0; Self::LENGTH];
+        for (place, byte) in out.iter_mut().skip(16).zip(self.name.0) {
+            *place = byte;
+        }
         for (place, word) in out.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
@@ -126,6 +171,7 @@ impl Message {
             step,
             value,
             detail: Detail::new(word()?),
+            name: Name::new(bytes.get(16..)?),
         })
     }
 }

@@ -260,13 +260,7 @@ fn end(global: &Global, entry: &Entry, state: &State) {
 
 /// Tells the waiting process to go on, and waits until it has executed or failed.
 fn release(mut socket: UnixStream, state: &State) -> Result<()> {
-    let detail = pipkin_op::Detail::None;
-    let message = Message {
-        kind: MessageKind::Start,
-        step: 0,
-        value: 0,
-        detail,
-    };
+    let message = Message::new(MessageKind::Start, 0);
     socket
         .write_all(&message.encode())
         .map_err(|error| Error::io("the container's process does not wait for start", &error))?;
@@ -293,7 +287,11 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
     };
     let number = usize::try_from(failed.step).unwrap_or(0);
     let pending = state.pending.iter().find(|pending| pending.step == number);
-    let (text, is_errno) = explain(failed.value, failed.detail);
+    let (text, is_errno) = explain(
+        failed.value,
+        failed.detail,
+        &String::from_utf8_lossy(failed.name.as_bytes()),
+    );
     let what = pending.map_or("the container's process", |pending| pending.text.as_str());
     Err(Error {
         message: format!("{what}: {text}"),
@@ -606,7 +604,7 @@ fn run_hook(
         pid,
     })
     .map_err(|failure| {
-        let (text, is_errno) = explain(failure.value, failure.detail);
+        let (text, is_errno) = explain(failure.value, failure.detail, "");
         Error {
             message: format!("{kind} hook {}: {text}", path.to_string_lossy()),
             actor: Some(crate::error::Actor::Runtime),

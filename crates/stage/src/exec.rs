@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use pipkin_op::wire::unpack;
-use pipkin_op::{Detail, Message, MessageKind, Slot};
+use pipkin_op::{Detail, Message, MessageKind, Name, Slot};
 use pipkin_sys::fs::{self, mode, oflag};
 use pipkin_sys::process::{self, Arg};
 use pipkin_sys::{AT_FDCWD, Errno, Result, program, socket};
@@ -191,13 +191,45 @@ fn try_exec(
     let path = walk.executable.path()?;
     process::reset_signals()?;
     let error = process::execve(path, args, env);
-    // The file is there and may be executed: what is missing is what it names.
-    let detail = match (error, check(path)) {
-        (Errno::ENOENT, Ok(())) => Detail::NoInterpreter,
-        (_, Err(failure)) => failure.detail,
-        _ => Detail::None,
+    let detail = match check(path) {
+        // The file is there and may be executed: what is missing is what it names.
+        Ok(()) if error == Errno::ENOENT => Detail::NoInterpreter,
+        Ok(()) => Detail::None,
+        Err(failure) => failure.detail,
     };
-    Err(Failure::new(error, detail))
+    let mut failure = Failure::new(error, detail);
+    if detail == Detail::NoInterpreter {
+        failure.name = interpreter(path).unwrap_or(Name::EMPTY);
+    }
+    Err(failure)
+}
+
+/// What a file names as its interpreter: the first word after `#!`, or the dynamic loader
+/// of an ELF file (elf(5), `PT_INTERP`).
+fn interpreter(path: &CStr) -> Option<Name> {
+    const PT_INTERP: u32 = 3;
+    let flags = oflag::RDONLY | oflag::NONBLOCK;
+    let file = Place::new(fs::openat(AT_FDCWD, path, flags, 0).ok()?);
+    let mut buffer = [0u8; 4096];
+    let length = fs::read(file.fd(), &mut buffer).ok()?;
+    let head = buffer.get(..length)?;
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n');
+        return line
+            .split(is_space)
+            .find(|word| !word.is_empty())
+            .map(Name::new);
+    }
+    let number = |at: usize| Some(u64::from_le_bytes(head.get(at..at + 8)?.try_into().ok()?));
+    let (first, count) = (usize::try_from(number(32)?).ok()?, number(56)? & 0xffff);
+    let mut headers = head
+        .get(first..)?
+        .chunks_exact(56)
+        .take(usize::try_from(count).ok()?);
+    let header = headers.find(|header| header.starts_with(&PT_INTERP.to_le_bytes()))?;
+    let offset = u64::from_le_bytes(header.get(8..16)?.try_into().ok()?);
+    let name = head.get(usize::try_from(offset).ok()?..)?;
+    name.split(|&byte| byte == 0).next().map(Name::new)
 }
 
 /// An argument vector of a packed list and one more string.

@@ -1,6 +1,6 @@
 //! Why a step failed.
 
-use pipkin_op::Detail;
+use pipkin_op::{Detail, Name};
 use pipkin_sys::Errno;
 
 /// Why a step failed.
@@ -10,15 +10,24 @@ pub struct Failure {
     pub value: i32,
     /// What the error does not tell.
     pub detail: Detail,
+    /// What of the image it is about.
+    pub name: Name,
 }
 
 impl Failure {
     /// An error with what it does not tell.
     #[must_use]
     pub const fn new(error: Errno, detail: Detail) -> Self {
+        Self::status(error.number(), detail)
+    }
+
+    /// A number that is no errno, with what it is.
+    #[must_use]
+    pub const fn status(value: i32, detail: Detail) -> Self {
         Self {
-            value: error.number(),
+            value,
             detail,
+            name: Name::EMPTY,
         }
     }
 }

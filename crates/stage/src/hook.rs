@@ -62,14 +62,8 @@ pub fn run(hook: &Hook<'_>) -> core::result::Result<(), Failure> {
     }
     match process::wait(pid)? {
         Ended::Exited(0) => Ok(()),
-        Ended::Exited(status) => Err(Failure {
-            value: status,
-            detail: Detail::HookStatus,
-        }),
-        Ended::Signalled(signal) => Err(Failure {
-            value: signal,
-            detail: Detail::HookSignal,
-        }),
+        Ended::Exited(status) => Err(Failure::status(status, Detail::HookStatus)),
+        Ended::Signalled(signal) => Err(Failure::status(signal, Detail::HookSignal)),
     }
 }
 

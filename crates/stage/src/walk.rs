@@ -61,12 +61,7 @@ impl Walk {
     fn handoff(&self, step: u32, notify: bool) -> Result<()> {
         if notify {
             let kind = MessageKind::Reached;
-            self.tell(Message {
-                kind,
-                step,
-                value: 0,
-                detail: Detail::None,
-            })?;
+            self.tell(Message::new(kind, step))?;
         }
         let mut buffer = [0; Message::LENGTH];
         let length = socket::receive(self.report, &mut buffer)?;
@@ -139,12 +134,16 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
 }
 
 fn fail(walk: &Walk, step: u32, failure: Failure) -> ! {
-    let kind = MessageKind::Failed;
+    let Failure {
+        value,
+        detail,
+        name,
+    } = failure;
     let _ = walk.tell(Message {
-        kind,
-        step,
-        value: failure.value,
-        detail: failure.detail,
+        value,
+        detail,
+        name,
+        ..Message::new(MessageKind::Failed, step)
     });
     process::exit(1)
 }

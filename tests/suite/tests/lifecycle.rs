@@ -248,11 +248,16 @@ fn each_mistake_has_its_own_sentence() {
         with("a program that is no program", &|bundle| {
             bundle.args(&["/etc/passwd"]);
         }),
-        with("a program without its interpreter", &|bundle| {
+        // Only the kernel, at the execution, knows what a program needs.
+        ("a program without its interpreter".to_owned(), {
+            let mut bundle = sleeper(&scratch);
             let script = bundle.rootfs().join("script");
             std::fs::write(&script, "#!/nowhere/sh\n").expect("write");
             scratch::set_mode(&script, 0o755);
             bundle.args(&["/script"]);
+            bundle.write();
+            let words = ["run", "--bundle", bundle.path(), &scratch.unique()];
+            runtime.command(&scratch, &words).fails()
         }),
         with("a mount of nothing", &|bundle| {
             bundle.mount("bind", "/nowhere/source", "/mnt", &["bind"]);

@@ -1,6 +1,6 @@
 //! From a failed step to a sentence.
 
-use pipkin_op::{Actor, Detail, PlanOp};
+use pipkin_op::{Actor, Detail, Message, PlanOp};
 use pipkin_plan::Plan;
 use pipkin_sys::Errno;
 
@@ -16,6 +16,8 @@ pub struct Failed {
     pub value: Option<i32>,
     /// What the error does not tell.
     pub detail: Option<Detail>,
+    /// What of the image it is about.
+    pub name: String,
     /// What failed, where it says more than the step's own text.
     pub what: Option<String>,
     /// A more exact place in the configuration.
@@ -45,14 +47,15 @@ impl Failed {
     }
 
     /// A failure that the container told.
-    pub fn remote(step: u32, value: i32, detail: Detail) -> Self {
-        let index = usize::try_from(step)
+    pub fn remote(message: &Message) -> Self {
+        let index = usize::try_from(message.step)
             .ok()
             .and_then(|step| step.checked_sub(1));
         Self {
             index,
-            value: Some(value),
-            detail: Some(detail),
+            value: Some(message.value),
+            detail: Some(message.detail),
+            name: String::from_utf8_lossy(message.name.as_bytes()).into_owned(),
             ..Self::default()
         }
     }
@@ -135,7 +138,7 @@ pub fn sentence(plan: &Plan, failed: Failed, pid: Option<i32>, left: Vec<String>
     };
     let mut errno = None;
     if let Some(value) = failed.value {
-        let (text, is_errno) = explain(value, failed.detail.unwrap_or(Detail::None));
+        let (text, is_errno) = explain(value, failed.detail.unwrap_or(Detail::None), &failed.name);
         message = format!("{message}: {text}");
         errno = is_errno.then_some(value);
     }
@@ -165,9 +168,12 @@ pub fn sentence(plan: &Plan, failed: Failed, pid: Option<i32>, left: Vec<String>
 
 /// The words for an error, and whether its number is an errno.
 #[must_use]
-pub fn explain(value: i32, detail: Detail) -> (String, bool) {
+pub fn explain(value: i32, detail: Detail, name: &str) -> (String, bool) {
     let errno = Errno::new(value);
     match detail {
+        Detail::NoInterpreter if !name.is_empty() => {
+            (format!("its interpreter {name}: {errno}"), true)
+        }
         Detail::None | Detail::NoExecutable | Detail::NotExecutable | Detail::NoInterpreter => {
             (errno.to_string(), true)
         }

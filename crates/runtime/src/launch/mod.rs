@@ -19,7 +19,7 @@ mod undo;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use pipkin_op::{Actor, Detail, Message, MessageKind, PlanOp};
+use pipkin_op::{Actor, Message, MessageKind, PlanOp};
 use pipkin_plan::{Fds, Plan, Step};
 use pipkin_sys::process::{self, Arg, Program, Spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -180,13 +180,7 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
         let step = u32::try_from(index).unwrap_or(0);
-        let value = 0;
-        let message = Message {
-            kind: MessageKind::Go,
-            step,
-            value,
-            detail: Detail::None,
-        };
+        let message = Message::new(MessageKind::Go, step);
         match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
             // It failed meanwhile, and has said why.
@@ -257,12 +251,7 @@ impl<'a, 'u> Walk<'a, 'u> {
             }
         };
         match buffer.get(..length).and_then(Message::decode) {
-            Some(Message {
-                kind: MessageKind::Failed,
-                step,
-                value,
-                detail,
-            }) => Err(Failed::remote(step, value, detail)),
+            Some(message) if message.kind == MessageKind::Failed => Err(Failed::remote(&message)),
             other => Ok(other),
         }
     }

@@ -8,6 +8,10 @@ mod output;
 
 use std::process::ExitCode;
 
+/// A command runs for a few milliseconds and ends: nothing needs to be given back.
+#[global_allocator]
+static ARENA: pipkin_runtime::Arena = pipkin_runtime::Arena::new();
+
 fn main() -> ExitCode {
     let (log, result) = match args::parse(std::env::args_os()) {
         Ok(line) => commands::execute(line),

@@ -4,6 +4,13 @@
 //! meant, `UPDATE=1 cargo test -p pipkin-plan --test golden` writes them anew; read the
 //! difference before it is committed.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may fail loudly"
+)]
+
 use std::path::{Path, PathBuf};
 
 use pipkin_plan::cgroup::{Controller, Controllers};

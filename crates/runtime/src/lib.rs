@@ -22,6 +22,7 @@ pub use error::Error;
 /// What a command gives.
 pub type Result<T> = std::result::Result<T, Error>;
 
+pub use pipkin_sys::arena::Arena;
 use pipkin_sys::own as owned;
 
 /// The same error number in the form of the system calls.

@@ -16,6 +16,7 @@ extern crate std;
 mod errno;
 mod raw;
 
+pub mod arena;
 pub mod bpf;
 pub mod fs;
 pub mod mount;

@@ -37,7 +37,7 @@ pub fn bytes(count: usize) -> Result<&'static mut [u8]> {
 }
 
 /// mmap(2): new private memory.
-fn map(bytes: usize) -> Result<usize> {
+pub(crate) fn map(bytes: usize) -> Result<usize> {
     const PROT_READ_WRITE: usize = 3;
     const MAP_PRIVATE_ANONYMOUS: usize = 0x22;
     // SAFETY: a mapping at an address that the kernel chooses changes no other.

@@ -53,10 +53,8 @@ impl Undo {
         if let Some((pid, pidfd)) = &self.process {
             end(*pid, pidfd, &mut left);
         }
-        if let Some(created) = self.group {
-            if let Err(error) = created.undo() {
-                left.push(error.to_string());
-            }
+        if let Some(Err(error)) = self.group.map(Created::undo) {
+            left.push(error.to_string());
         }
         left
     }

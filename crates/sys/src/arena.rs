@@ -54,6 +54,7 @@ impl Arena {
         }
     }
 
+    #[inline(never)]
     fn with<T>(&self, use_room: impl FnOnce(&mut Room) -> T) -> T {
         while self.locked.swap(true, Ordering::Acquire) {
             core::hint::spin_loop();
@@ -101,10 +102,12 @@ impl Room {
 // SAFETY: `take` gives each address once, aligned, with enough bytes behind it that belong to
 // `first` or to a mapping; what was taken last is given again only after it was given back.
 unsafe impl GlobalAlloc for Arena {
+    #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.with(|room| room.take(layout.size(), layout.align())) as *mut u8
     }
 
+    #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         self.with(|room| {
             if pointer as usize + layout.size() == room.next {
@@ -113,6 +116,7 @@ unsafe impl GlobalAlloc for Arena {
         });
     }
 
+    #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let start = pointer as usize;
         let grown = self.with(|room| {

@@ -150,6 +150,10 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
         Err(Errno::ENOENT) => {}
         other => return other.map(Place::new),
     }
+    // Mostly the last component alone is missing.
+    if let Some(made) = make_last(root, path, make)? {
+        return Ok(made);
+    }
     let mut rest = Path::new();
     rest.push(path.to_bytes())?;
     let mut done = Path::new();
@@ -205,6 +209,39 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
     }
 }
 
+/// Makes the last component of a path whose directory is there; `None` where that is not so,
+/// or where something with that name is there after all.
+fn make_last(root: Fd, path: &CStr, make: &impl Make) -> Result<Option<Place>> {
+    let Some((above, name)) = split_last(path.to_bytes()) else {
+        return Ok(None);
+    };
+    let mut directory = Path::new();
+    directory.push(above)?;
+    let Ok(parent) = resolve(root, directory.as_c_str()?, oflag::DIRECTORY).map(Place::new) else {
+        return Ok(None);
+    };
+    let mut buffer = [0u8; 256];
+    let name = component(name, &mut buffer)?;
+    match make.make(parent.fd(), name) {
+        Err(Errno::EEXIST) => return Ok(None),
+        other => other?,
+    }
+    let flags = oflag::PATH | oflag::NOFOLLOW;
+    fs::openat(parent.fd(), name, flags, 0).map(|file| Some(Place::new(file)))
+}
+
+/// The directory part of a path and its last component, unless that is none that can be made.
+fn split_last(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().rposition(|&byte| byte != b'/')? + 1;
+    let path = path.get(..end)?;
+    let start = path
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1);
+    let (above, name) = path.split_at_checked(start)?;
+    (name != b"." && name != b"..").then_some((above, name))
+}
+
 /// A component with its NUL.
 fn component<'b>(name: &[u8], buffer: &'b mut [u8; 256]) -> Result<&'b CStr> {
     let place = buffer.get_mut(..=name.len()).ok_or(Errno::ENAMETOOLONG)?;
@@ -239,20 +276,7 @@ pub fn mount_point(root: Fd, path: &CStr, mounted: Stat) -> Result<Place> {
 
 /// The directory that a path lies in, made where it is missing, and its last component.
 pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Place, &'b CStr)> {
-    let bytes = path.to_bytes();
-    let end = bytes
-        .iter()
-        .rposition(|&byte| byte != b'/')
-        .map_or(0, |last| last + 1);
-    let bytes = bytes.get(..end).unwrap_or_default();
-    let start = bytes
-        .iter()
-        .rposition(|&byte| byte == b'/')
-        .map_or(0, |slash| slash + 1);
-    let (directories, name) = bytes.split_at(start);
-    if name.is_empty() || name == b"." || name == b".." {
-        return Err(Errno::EINVAL);
-    }
+    let (directories, name) = split_last(path.to_bytes()).ok_or(Errno::EINVAL)?;
     let mut above = Path::new();
     above.push(directories)?;
     Ok((

@@ -74,6 +74,26 @@ const ATTRIBUTES: [(u64, &str); 9] = [
     (0x20_0000, "nosymfollow"),
 ];
 
+/// `RLIMIT_*` of `asm-generic/resource.h`, without the prefix.
+const RLIMITS: [&str; 16] = [
+    "CPU",
+    "FSIZE",
+    "DATA",
+    "STACK",
+    "CORE",
+    "RSS",
+    "NPROC",
+    "NOFILE",
+    "MEMLOCK",
+    "AS",
+    "LOCKS",
+    "SIGPENDING",
+    "MSGQUEUE",
+    "NICE",
+    "RTPRIO",
+    "RTTIME",
+];
+
 struct Bits<'n>(u64, &'n [(u64, &'static str)]);
 
 impl fmt::Display for Bits<'_> {
@@ -296,9 +316,10 @@ impl PlanOp {
                 resource,
                 soft,
                 hard,
-            } => {
-                write!(f, "prlimit {resource} to {soft} and {hard}")
-            }
+            } => match RLIMITS.get(*resource as usize) {
+                Some(name) => write!(f, "prlimit {name} to {soft} and {hard}"),
+                None => write!(f, "prlimit {resource} to {soft} and {hard}"),
+            },
             Self::Scheduler {
                 policy,
                 nice,

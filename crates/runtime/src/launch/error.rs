@@ -71,6 +71,11 @@ impl Failed {
                         to start: see /linux/resources/memory/limit";
             failed.hint = Some(hint.to_owned());
         }
+        if signal.is_some_and(|signal| [4, 5, 31].contains(&signal)) {
+            let hint = "the filter of /linux/seccomp may forbid execve, or the calls that tell of \
+                        its failure";
+            failed.hint = Some(hint.to_owned());
+        }
         failed
     }
 

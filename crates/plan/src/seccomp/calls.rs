@@ -1,0 +1,239 @@
+//! What happens to each system call of an architecture.
+
+use super::arch::{ARM_PRIVATE, Arch, Facts};
+use super::chain::{self, Layout, Link};
+use super::graph::{Graph, Id};
+use super::order::{Contradiction, order};
+use super::rules::{Condition, Operator, Rule};
+use super::search::Runs;
+use super::syscalls::Name;
+use super::tables::{ABSENT, IPC, LARGEST, PRIVATE, PRIVATE_COUNT};
+
+/// What happens to one system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    /// The default.
+    Untouched,
+    /// Always this verdict.
+    Always(u32),
+    /// What the rules of this list say, else the default.
+    Depends(u32),
+}
+
+/// Ordinary numbers, then private ones.
+const CELLS: usize = LARGEST + 1 + PRIVATE_COUNT;
+
+/// The system calls of one architecture.
+pub(super) struct Calls {
+    arch: Arch,
+    facts: &'static Facts,
+    cells: [Cell; CELLS],
+    /// Rules with conditions.
+    lists: Vec<Vec<Link>>,
+    /// The largest ordinary number that any rule names.
+    largest: Option<u16>,
+}
+
+/// Two rules of the configuration that have the same conditions and not the same
+/// verdict: places in `linux.seccomp.syscalls`, the later first.
+pub(super) struct Contradictory(pub(super) usize, pub(super) usize);
+
+impl Calls {
+    pub(super) fn new(arch: Arch) -> Self {
+        Self {
+            arch,
+            facts: arch.facts(),
+            cells: [Cell::Untouched; CELLS],
+            lists: Vec::new(),
+            largest: None,
+        }
+    }
+
+    pub(super) fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// Whether no rule says anything of any call.
+    pub(super) fn untouched(&self) -> bool {
+        self.cells.iter().all(|cell| *cell == Cell::Untouched)
+    }
+
+    /// Notes that some rule, whatever it says, names the call.
+    pub(super) fn mention(&mut self, name: Name) {
+        let number = name.number(self.facts.column);
+        if number & PRIVATE == 0 {
+            self.largest = self.largest.max(Some(number));
+        }
+    }
+
+    /// Applies a rule to one of its calls.
+    pub(super) fn apply(&mut self, rule: &Rule<'_>, name: Name) {
+        self.apply_multiplexed(rule, name.multiplexed());
+        let number = name.number(self.facts.column);
+        if number == ABSENT {
+            return;
+        }
+        let wide = self.facts.wide;
+        if !rule.conditions.iter().any(|c| c.constrains(wide)) {
+            self.always(number, rule.verdict);
+            return;
+        }
+        let mut conditions = rule.conditions.clone();
+        conditions.retain(|c| c.constrains(wide));
+        let link = Link {
+            rule: rule.index,
+            whole: conditions.len() == rule.conditions.len(),
+            verdict: rule.verdict,
+            conditions,
+        };
+        self.depends(number, link);
+    }
+
+    /// Applies a rule to the way through socketcall(2) or ipc(2). Their first argument
+    /// says which call is meant; what the rule says of the call's own first argument
+    /// cannot be asked, and of the others only as they stand. So does libseccomp.
+    fn apply_multiplexed(&mut self, rule: &Rule<'_>, call: u8) {
+        let Some(multiplexers) = self.facts.multiplexers else {
+            return;
+        };
+        let number = match call {
+            0 => return,
+            call if call & IPC == 0 => multiplexers.socketcall,
+            _ => multiplexers.ipc,
+        };
+        let which = Condition {
+            argument: 0,
+            operator: Operator::Equal,
+            mask: u64::MAX,
+            value: u64::from(call & !IPC),
+        };
+        let wide = self.facts.wide;
+        let others = rule
+            .conditions
+            .iter()
+            .filter(|c| c.argument != 0 && c.constrains(wide));
+        let link = Link {
+            rule: rule.index,
+            whole: false,
+            verdict: rule.verdict,
+            conditions: std::iter::once(which).chain(others.copied()).collect(),
+        };
+        self.depends(number, link);
+    }
+
+    fn cell(&mut self, number: u16) -> Option<&mut Cell> {
+        let place = match number & PRIVATE {
+            0 => usize::from(number),
+            _ => LARGEST + usize::from(number & !PRIVATE),
+        };
+        self.cells.get_mut(place)
+    }
+
+    /// A rule without conditions stands against those with; of two, the first stands.
+    fn always(&mut self, number: u16, verdict: u32) {
+        if let Some(cell) = self.cell(number)
+            && !matches!(cell, Cell::Always(_))
+        {
+            *cell = Cell::Always(verdict);
+        }
+    }
+
+    fn depends(&mut self, number: u16, link: Link) {
+        let next = self.lists.len() as u32;
+        let Some(cell) = self.cell(number) else {
+            return;
+        };
+        match *cell {
+            Cell::Always(_) => {}
+            Cell::Untouched => {
+                *cell = Cell::Depends(next);
+                self.lists.push(vec![link]);
+            }
+            Cell::Depends(list) => {
+                if let Some(list) = self.lists.get_mut(list as usize) {
+                    list.push(link);
+                }
+            }
+        }
+    }
+
+    /// Brings every list into the order in which its rules decide.
+    pub(super) fn settle(&mut self) -> Result<(), Contradictory> {
+        let layout = self.layout();
+        for list in &mut self.lists {
+            let mut links = list.iter().map(|link| link.verdict);
+            let first = links.next();
+            if links.all(|verdict| Some(verdict) == first) {
+                continue;
+            }
+            let (order, contradiction) = order(list, layout);
+            if let Some(Contradiction(later, earlier)) = contradiction
+                && let (Some(later), Some(earlier)) = (list.get(later), list.get(earlier))
+                && later.whole
+                && earlier.whole
+                // Not just as far as the architecture can tell.
+                && later.conditions == earlier.conditions
+            {
+                return Err(Contradictory(later.rule, earlier.rule));
+            }
+            let mut sorted: Vec<_> = std::mem::take(list).into_iter().map(Some).collect();
+            *list = order
+                .iter()
+                .filter_map(|at| sorted.get_mut(*at)?.take())
+                .collect();
+        }
+        Ok(())
+    }
+
+    fn layout(&self) -> Layout {
+        Layout {
+            wide: self.facts.wide,
+            big_endian: self.facts.big_endian,
+        }
+    }
+
+    /// Adds the architecture's numbers, in order, to `runs`: calls that nobody names go
+    /// to `default`, those after the last that somebody names to `newer`.
+    pub(super) fn runs(&self, graph: &mut Graph, runs: &mut Runs, default: Id, newer: Id) {
+        let base = self.facts.base;
+        // No ordinary call has the number zero on s390, whose kernel shows a number that it
+        // does not know as zero.
+        let unknown_is_zero = matches!(self.arch, Arch::S390 | Arch::S390x);
+        let newer = if self.largest.is_some() {
+            newer
+        } else {
+            default
+        };
+        let mut last = (None, default);
+        for (number, cell) in (0..).zip(&self.cells) {
+            let ordinary = usize::from(number) <= LARGEST;
+            let id = match *cell {
+                Cell::Always(verdict) if last.0 == Some(verdict) => last.1,
+                Cell::Always(verdict) => {
+                    last = (Some(verdict), graph.verdict(verdict));
+                    last.1
+                }
+                Cell::Depends(list) => self.depend(graph, list, default),
+                Cell::Untouched if number == 0 && unknown_is_zero => newer,
+                Cell::Untouched if ordinary && Some(number) > self.largest => newer,
+                Cell::Untouched => default,
+            };
+            if ordinary {
+                runs.from(base + u32::from(number), id);
+            } else if self.arch == Arch::Arm {
+                runs.from(self.facts.number(PRIVATE | (number - LARGEST as u16)), id);
+            }
+            if usize::from(number) == LARGEST {
+                runs.from(base + u32::from(number) + 1, newer);
+            }
+        }
+        if self.arch == Arch::Arm {
+            runs.from(ARM_PRIVATE + PRIVATE_COUNT as u32 + 1, default);
+        }
+    }
+
+    fn depend(&self, graph: &mut Graph, list: u32, default: Id) -> Id {
+        let list = self.lists.get(list as usize).map_or(&[][..], Vec::as_slice);
+        chain::build(graph, self.layout(), list, default)
+    }
+}

@@ -78,20 +78,15 @@ impl Calls {
             self.always(number, rule.verdict);
             return;
         }
-        let conditions = rule
-            .conditions
-            .iter()
-            .filter(|c| c.constrains(wide))
-            .copied();
-        self.depends(
-            number,
-            Link {
-                rule: rule.index,
-                whole: true,
-                verdict: rule.verdict,
-                conditions: conditions.collect(),
-            },
-        );
+        let mut conditions = rule.conditions.clone();
+        conditions.retain(|c| c.constrains(wide));
+        let link = Link {
+            rule: rule.index,
+            whole: conditions.len() == rule.conditions.len(),
+            verdict: rule.verdict,
+            conditions,
+        };
+        self.depends(number, link);
     }
 
     /// Applies a rule to the way through socketcall(2) or ipc(2). Their first argument
@@ -117,15 +112,13 @@ impl Calls {
             .conditions
             .iter()
             .filter(|c| c.argument != 0 && c.constrains(wide));
-        self.depends(
-            number,
-            Link {
-                rule: rule.index,
-                whole: false,
-                verdict: rule.verdict,
-                conditions: std::iter::once(which).chain(others.copied()).collect(),
-            },
-        );
+        let link = Link {
+            rule: rule.index,
+            whole: false,
+            verdict: rule.verdict,
+            conditions: std::iter::once(which).chain(others.copied()).collect(),
+        };
+        self.depends(number, link);
     }
 
     fn cell(&mut self, number: u16) -> Option<&mut Cell> {
@@ -178,6 +171,8 @@ impl Calls {
                 && let (Some(later), Some(earlier)) = (list.get(later), list.get(earlier))
                 && later.whole
                 && earlier.whole
+                // Not just as far as the architecture can tell.
+                && later.conditions == earlier.conditions
             {
                 return Err(Contradictory(later.rule, earlier.rule));
             }
@@ -204,7 +199,7 @@ impl Calls {
         // No ordinary call has the number zero on s390, whose kernel shows a number that it
         // does not know as zero.
         let unknown_is_zero = matches!(self.arch, Arch::S390 | Arch::S390x);
-        let newer = if self.largest.is_some_and(|n| n > 0) {
+        let newer = if self.largest.is_some() {
             newer
         } else {
             default
@@ -226,7 +221,7 @@ impl Calls {
             if ordinary {
                 runs.from(base + u32::from(number), id);
             } else if self.arch == Arch::Arm {
-                runs.from(self.facts.number(number - LARGEST as u16 | PRIVATE), id);
+                runs.from(self.facts.number(PRIVATE | (number - LARGEST as u16)), id);
             }
             if usize::from(number) == LARGEST {
                 runs.from(base + u32::from(number) + 1, newer);

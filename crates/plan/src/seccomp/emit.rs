@@ -82,33 +82,49 @@ fn entry(node: Node, has: Option<Loaded>) -> Entry {
     }
 }
 
+/// `BPF_MAXINSNS` of linux/bpf_common.h.
+pub(super) const MOST: usize = 4096;
+
+/// How many instructions a program would have, at least, that is too long.
+pub(super) struct TooLong(pub(super) usize);
+
 /// Lays out what can be reached from `root`, which must be the last node made.
-pub(super) fn emit(graph: &Graph, root: Id) -> Vec<Insn> {
+pub(super) fn emit(graph: &Graph, root: Id) -> Result<Vec<Insn>, TooLong> {
     let nodes = graph.nodes();
     let needed = entries(nodes, root);
-    let mut program = Backward::with_capacity(nodes.len() + nodes.len() / 2);
-    let mut places = vec![Places::default(); nodes.len()];
-    for (id, (node, needed)) in nodes.iter().zip(needed).enumerate() {
-        let Some(needed) = needed else { continue };
-        let place = match *node {
-            Node::Return(verdict) => Places::one(program.push(Insn::new(Insn::RETURN, verdict))),
-            Node::Branch { test, yes, no } => {
-                let target = |id: Id| {
-                    let to = (nodes.get(id as usize)?, places.get(id as usize)?);
-                    Some(to.1.at(entry(*to.0, loaded(*node))))
+    let reached = needed.iter().flatten().count();
+    if reached > MOST {
+        return Err(TooLong(reached));
+    }
+    let mut program = Backward {
+        code: Vec::with_capacity(nodes.len() + nodes.len() / 2),
+        stand_ins: Vec::new(),
+        places: vec![Places::default(); nodes.len()],
+    };
+    for ((id, node), needed) in (0..).zip(nodes).zip(needed) {
+        match (*node, needed) {
+            (Node::Branch { test, yes, no }, Some(needed)) => {
+                let way = |to: Id| {
+                    let to = (to, *nodes.get(to as usize)?);
+                    Some((to, entry(to.1, loaded(*node))))
                 };
-                // Nodes are laid out after those that they lead to.
-                let (Some(yes), Some(no)) = (target(yes), target(no)) else {
-                    continue;
-                };
-                program.branch(test, yes, no, needed)
+                if let (Some(yes), Some(no)) = (way(yes), way(no)) {
+                    program.branch(id, test, [yes, no], needed);
+                }
             }
-        };
-        if let Some(slot) = places.get_mut(id) {
-            *slot = place;
+            // Only where there is nothing else: verdicts are laid out where a branch
+            // needs one.
+            (Node::Return(verdict), Some(_)) if id == root => {
+                program.push(Insn::new(Insn::RETURN, verdict));
+            }
+            _ => {}
         }
     }
-    program.finish()
+    program.code.reverse();
+    match program.code.len() {
+        size if size > MOST => Err(TooLong(size)),
+        _ => Ok(program.code),
+    }
 }
 
 /// For each node, the longest way in that is used, or none if it cannot be reached.
@@ -141,50 +157,35 @@ struct Places {
     load: usize,
 }
 
-impl Places {
-    fn one(place: usize) -> Self {
-        Self {
-            compare: place,
-            mask: place,
-            load: place,
-        }
-    }
-
-    fn at(self, entry: Entry) -> usize {
-        match entry {
-            Entry::Compare => self.compare,
-            Entry::Mask => self.mask,
-            Entry::Load => self.load,
-        }
-    }
-}
-
 /// How far a conditional jump reaches.
 const REACH: usize = u8::MAX as usize;
 
 /// A program written from its end to its start: a jump's target is there before it.
 struct Backward {
     code: Vec<Insn>,
-    /// For each instruction, the last one that stands for it nearer to the start.
-    nearest: Vec<usize>,
+    /// The last instruction that does what another one further on does: target, place.
+    stand_ins: Vec<(Target, usize)>,
+    /// By node; those of verdicts are not used.
+    places: Vec<Places>,
+}
+
+/// A node and the way into it.
+type Way = ((Id, Node), Entry);
+
+/// What a jump leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Verdict(u32),
+    Place(usize),
 }
 
 impl Backward {
-    fn with_capacity(size: usize) -> Self {
-        Self {
-            code: Vec::with_capacity(size),
-            nearest: Vec::with_capacity(size),
-        }
-    }
-
     fn push(&mut self, insn: Insn) -> usize {
-        let place = self.code.len();
         self.code.push(insn);
-        self.nearest.push(place);
-        place
+        self.code.len() - 1
     }
 
-    fn branch(&mut self, test: Test, yes: usize, no: usize, needed: Entry) -> Places {
+    fn branch(&mut self, id: Id, test: Test, [yes, no]: [Way; 2], needed: Entry) {
         let yes = self.within_reach(yes);
         let no = self.within_reach(no);
         let skip = |to: usize| (self.code.len() - to - 1) as u8;
@@ -194,45 +195,59 @@ impl Backward {
             Compare::AtLeast => Insn::AT_LEAST,
             Compare::Any => Insn::ANY,
         };
-        let insn = Insn {
+        let compare = self.push(Insn {
             code,
             jt: skip(yes),
             jf: skip(no),
             k: test.k,
-        };
-        let mut places = Places::one(self.push(insn));
-        if needed >= Entry::Mask && mask(test) != u32::MAX {
-            places.mask = self.push(Insn::new(Insn::AND, mask(test)));
-            places.load = places.mask;
+        });
+        let mut mask = compare;
+        if needed >= Entry::Mask && self::mask(test) != u32::MAX {
+            mask = self.push(Insn::new(Insn::AND, self::mask(test)));
         }
+        let mut load = mask;
         if needed >= Entry::Load {
-            places.load = self.push(Insn::new(Insn::LOAD, u32::from(test.word) * 4));
+            load = self.push(Insn::new(Insn::LOAD, u32::from(test.word) * 4));
         }
-        places
+        if let Some(places) = self.places.get_mut(id as usize) {
+            *places = Places {
+                compare,
+                mask,
+                load,
+            };
+        }
     }
 
-    /// A place that does what `to` does, near enough for a jump from the next
-    /// instruction or the one after it (another stand-in may come between).
-    fn within_reach(&mut self, to: usize) -> usize {
-        let next = self.code.len();
-        let near = |place: usize| next + 1 - place - 1 <= REACH;
-        if near(to) {
-            return to;
-        }
-        match (self.nearest.get(to), self.code.get(to)) {
-            (Some(stand_in), _) if near(*stand_in) => return *stand_in,
-            // A verdict is no longer than a jump to it.
-            (_, Some(insn)) if insn.code == Insn::RETURN => self.push(*insn),
-            _ => self.push(Insn::new(Insn::JUMP, (next - to - 1) as u32)),
+    /// A place that does what the way does, near enough for a jump from the next
+    /// instruction or the one after it (a stand-in for another way may come between).
+    fn within_reach(&mut self, ((id, node), entry): Way) -> usize {
+        let target = match (node, self.places.get(id as usize)) {
+            (Node::Return(verdict), _) => Target::Verdict(verdict),
+            (_, Some(places)) => Target::Place(match entry {
+                Entry::Compare => places.compare,
+                Entry::Mask => places.mask,
+                Entry::Load => places.load,
+            }),
+            // Every node has its places.
+            (_, None) => Target::Place(0),
         };
-        if let Some(nearest) = self.nearest.get_mut(to) {
-            *nearest = next;
+        let next = self.code.len();
+        let near = |place: usize| next - place <= REACH;
+        if let Target::Place(place) = target
+            && near(place)
+        {
+            return place;
         }
-        next
-    }
-
-    fn finish(mut self) -> Vec<Insn> {
-        self.code.reverse();
-        self.code
+        let known = self.stand_ins.iter_mut().find(|(to, _)| *to == target);
+        match known {
+            Some((_, place)) if near(*place) => return *place,
+            Some((_, place)) => *place = next,
+            None => self.stand_ins.push((target, next)),
+        }
+        self.push(match target {
+            // No longer than a jump to it.
+            Target::Verdict(verdict) => Insn::new(Insn::RETURN, verdict),
+            Target::Place(place) => Insn::new(Insn::JUMP, (next - place - 1) as u32),
+        })
     }
 }

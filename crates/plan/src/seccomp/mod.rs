@@ -61,6 +61,7 @@ pub use rules::{ACTIONS, FLAGS, OPERATORS};
 
 use arch::X32_BIT;
 use calls::{Calls, Contradictory};
+use emit::{MOST, TooLong};
 use graph::{Graph, Id, Test};
 use rules::{Fault, Rule, verdict};
 use search::Runs;
@@ -112,8 +113,6 @@ impl Default for Options {
     }
 }
 
-/// `BPF_MAXINSNS` of linux/bpf_common.h.
-const MOST: usize = 4096;
 const ENOSYS: u32 = 38;
 
 /// Makes the filter for a kernel whose own architecture is `native`.
@@ -150,12 +149,11 @@ pub fn compile_with(seccomp: &Seccomp, native: Arch, options: Options) -> Result
             .settle()
             .map_err(|fault| contradiction(&rules, &fault))?;
     }
-    let program = program(&all, default, options);
-    if program.len() > MOST {
-        let message = format!("{} instructions for the rules", program.len());
+    let program = program(&all, default, options).map_err(|TooLong(size)| {
+        let message = format!("{size} instructions or more for the rules");
         let hint = format!("at most {MOST}: fewer conditions or architectures");
-        return Err(Invalid::new("/linux/seccomp/syscalls", message).hint(hint));
-    }
+        Invalid::new("/linux/seccomp/syscalls", message).hint(hint)
+    })?;
     let notify = default == verdict::NOTIFY || rules.iter().any(|r| r.verdict == verdict::NOTIFY);
     let flags = rules::flags(seccomp, notify)?;
     let noop = default == verdict::ALLOW && all.iter().all(Calls::untouched);
@@ -202,7 +200,7 @@ fn contradiction(rules: &[Rule<'_>], Contradictory(later, earlier): &Contradicto
     Invalid::new(pointer, message).hint("drop one of the two rules")
 }
 
-fn program(all: &[Calls], default: u32, options: Options) -> Vec<Insn> {
+fn program(all: &[Calls], default: u32, options: Options) -> Result<Vec<Insn>, TooLong> {
     let mut graph = Graph::new();
     let default_id = graph.verdict(default);
     let restrictive = !matches!(

@@ -157,14 +157,26 @@ impl Tree {
     /// Adds the rule at `place` and says which were there with the same conditions.
     fn insert(&mut self, halves: &[Half], place: usize) -> &[usize] {
         let mut above = None;
+        let mut covered = false;
         for half in halves {
+            // A shorter rule that was there first leaves nothing to a longer one.
+            covered |= above.is_some_and(|at| self.ends(at));
             let found = self.enter(above, half);
             above = Some((found, usize::from(half.outcome)));
         }
         let links = above.and_then(|(node, side)| self.nodes.get_mut(node)?.links.get_mut(side));
         let Some(links) = links else { return &[] };
         links.push(place);
-        links.split_last().map_or(&[], |(_, others)| others)
+        match links.split_last() {
+            Some((_, others)) if !covered => others,
+            _ => &[],
+        }
+    }
+
+    /// Whether a rule ends at this outcome of this node.
+    fn ends(&self, (node, side): (usize, usize)) -> bool {
+        let links = self.nodes.get(node).and_then(|node| node.links.get(side));
+        links.is_some_and(|links| !links.is_empty())
     }
 
     /// The node for `half` on the level below `above`, made if it is not there.

@@ -131,6 +131,7 @@ def main():
     print("/// its number on: " + ", ".join(list(table)[:9]) + ",")
     print("/// " + ", ".join(list(table)[9:]) + ".")
     print("#[rustfmt::skip]")
+    print('#[allow(clippy::large_const_arrays, reason = "for the compiler; a static would be carried")]')
     print("pub(super) const ROWS: [(&str, u8, [u16; COLUMNS]); COUNT] = [")
     for name, call in zip(names, mux):
         row = [table[arch].get(name, ABSENT) for arch in table]

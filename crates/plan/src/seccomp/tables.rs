@@ -41,6 +41,7 @@ const NO: u16 = ABSENT;
 /// its number on: X86, X86_64, X32, ARM, AARCH64, MIPS, MIPS64, MIPS64N32, PPC,
 /// PPC64, S390, S390X, PARISC, PARISC64, RISCV64, LOONGARCH64, M68K, SH.
 #[rustfmt::skip]
+#[allow(clippy::large_const_arrays, reason = "for the compiler; a static would be carried")]
 pub(super) const ROWS: [(&str, u8, [u16; COLUMNS]); COUNT] = [
     ("_llseek", 0, [140, NO, NO, 140, NO, 140, NO, NO, 140, 140, 140, NO, 140, NO, NO, NO, 140, 140]),
     ("_newselect", 0, [142, NO, NO, 142, NO, 142, 22, 22, 142, 142, 142, NO, 142, 142, NO, NO, 142, 142]),

@@ -174,12 +174,11 @@ impl Meaning {
         self.rules.iter().any(|r| !r.conditions.is_empty())
     }
 
-    /// Whether more than equalities, masked or not, are asked.
-    pub fn orders(&self) -> bool {
-        let equality = |c: &Arg| matches!(c.op.as_str(), "SCMP_CMP_EQ" | "SCMP_CMP_MASKED_EQ");
-        self.rules
-            .iter()
-            .any(|r| !r.conditions.iter().all(equality))
+    /// Whether libseccomp 2.5.4 may go astray: there are several rules, and not each is one
+    /// plain equality.
+    pub fn is_tangled(&self) -> bool {
+        let plain = |r: &Ready| matches!(&r.conditions[..], [c] if c.op == "SCMP_CMP_EQ");
+        self.rules.len() > 1 && !self.rules.iter().all(plain)
     }
 }
 

@@ -1,10 +1,12 @@
 //! The generator's filters against libseccomp's, against the profile by the letter, and
 //! in the kernel.
 //!
-//! libseccomp 2.5.4 itself errs: where several rules of a call have an inequality or an
-//! order, it may give a verdict that no rule asks for, and with several arguments it may
-//! not even come back. Such calls are counted, shown to be of that kind, and judged by
-//! the letter of the profile alone.
+//! libseccomp 2.5.4 itself errs: where a call has several rules, not each of them one plain
+//! equality, it may give a verdict that no rule asks for (it tests the wrong argument,
+//! or changes a part of its tree that two rules share), and with several arguments it may
+//! not even come back; and it may decide without having loaded the call's number. Such
+//! calls are counted, shown to be of that kind, and judged by the letter of the profile
+//! alone.
 
 #![allow(
     clippy::unwrap_used,

@@ -119,7 +119,7 @@ pub(super) fn rules(seccomp: &Seccomp) -> Result<Vec<Rule<'_>>, Invalid> {
             let field = if fault.of_errno { "errnoRet" } else { "action" };
             fault.at(format!("/linux/seccomp/syscalls/{index}/{field}"))
         })?;
-        let mut conditions = conditions(&rule.args, index)?;
+        let conditions = conditions(&rule.args, index)?;
         let mut add = |conditions| {
             rules.push(Rule {
                 index,
@@ -128,7 +128,6 @@ pub(super) fn rules(seccomp: &Seccomp) -> Result<Vec<Rule<'_>>, Invalid> {
                 conditions,
             });
         };
-        conditions.sort_by_key(|c| c.argument);
         let repeats = conditions
             .windows(2)
             .any(|pair| matches!(pair, [a, b] if a.argument == b.argument));
@@ -253,6 +252,7 @@ fn verdict(action: &str, errno: Option<u32>) -> Result<u32, Fault> {
     }
 }
 
+/// By argument.
 fn conditions(args: &[Arg], rule: usize) -> Result<Vec<Condition>, Invalid> {
     let mut conditions = Vec::with_capacity(args.len());
     for (i, arg) in args.iter().enumerate() {
@@ -261,7 +261,10 @@ fn conditions(args: &[Arg], rule: usize) -> Result<Vec<Condition>, Invalid> {
             let message = format!("argument {} of a system call", arg.index);
             return Err(Invalid::new(pointer("index"), message).hint("0 to 5"));
         }
-        conditions.push(condition(arg).map_err(|fault| fault.at(pointer("op")))?);
+        let new = condition(arg).map_err(|fault| fault.at(pointer("op")))?;
+        // In order from the start: there are six at most, in all but odd profiles.
+        let at = conditions.partition_point(|c: &Condition| c.argument <= new.argument);
+        conditions.insert(at, new);
     }
     Ok(conditions)
 }

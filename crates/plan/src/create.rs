@@ -31,7 +31,6 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         Some(profile) => Some(seccomp::compile(profile, seccomp::Arch::NATIVE)?),
         None => None,
     };
-    let filter = filter.filter(|filter| !filter.is_noop());
     let b = &mut Builder::new(config, linux, process, request, host, namespaces);
 
     rootfs::open(b)?;

@@ -3,7 +3,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `state.json` | facts about the container; it is there once the container is made |
-//! | `group` | a link whose text names the cgroup's directories, made before they are: what `delete --force` needs when a `create` was killed |
+//! | `group` | where the cgroup is, written before it is made: what `delete --force` needs when a `create` was killed |
 //! | `start.sock` | where the container's process waits for `start` |
 //! | `lock` | locked by that process for as long as it waits |
 //!
@@ -21,8 +21,8 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::Group;
-use crate::{Error, Result};
+use crate::cgroup::{Group, Layout, Location};
+use crate::{Error, Result, launch};
 
 const STATE: &str = "state.json";
 const GROUP: &str = "group";
@@ -228,21 +228,30 @@ impl Entry {
         }
     }
 
-    /// Remembers the cgroup before it is made.
+    /// Remembers the cgroup before it is made: a place from the root of each hierarchy as a
+    /// link's text, which takes one call; any other as a file that names each directory.
     ///
     /// # Errors
-    /// Those of symlink(2).
-    pub fn write_group(&self, group: &Group) -> Result<()> {
-        let text = serde_json::to_string(group).unwrap_or_default();
-        rustix::fs::symlinkat(text, &self.dir, GROUP)
-            .map_err(|error| Error::errno("state directory: group", crate::errno(error)))
+    /// Those of symlink(2) and of writing a file.
+    pub fn write_group(&self, location: &Location, group: &Group) -> std::io::Result<()> {
+        if let Location::Absolute(path) = location {
+            return Ok(rustix::fs::symlinkat(format!("/{path}"), &self.dir, GROUP)?);
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::from_raw_mode(0o600))?;
+        File::from(file).write_all(&serde_json::to_vec(group)?)
     }
 
     /// The cgroup that a `create` was about to make.
     #[must_use]
     pub fn read_group(&self) -> Option<Group> {
-        let text = rustix::fs::readlinkat(&self.dir, GROUP, Vec::new()).ok()?;
-        serde_json::from_slice(text.as_bytes()).ok()
+        if let Ok(path) = rustix::fs::readlinkat(&self.dir, GROUP, Vec::new()) {
+            let location = Location::resolve(path.to_str().ok(), "").ok()?;
+            return Some(launch::expected_group(&(Layout::probe().ok()?, location)));
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::empty()).ok()?;
+        serde_json::from_reader(File::from(file)).ok()
     }
 
     /// Writes the state, whole or not at all.

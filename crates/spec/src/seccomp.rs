@@ -15,9 +15,8 @@ pub struct Seccomp {
     /// `SCMP_ARCH_…`; the native architecture is always included.
     #[serde(deserialize_with = "nullable")]
     pub architectures: Vec<String>,
-    /// `SECCOMP_FILTER_FLAG_…`.
-    #[serde(deserialize_with = "nullable")]
-    pub flags: Vec<String>,
+    /// `SECCOMP_FILTER_FLAG_…`; an empty list is not the same as none.
+    pub flags: Option<Vec<String>>,
     /// Socket that receives the notification descriptor.
     pub listener_path: Option<String>,
     /// Passed to the listener with the descriptor.

@@ -158,12 +158,12 @@ pub(super) fn default(seccomp: &Seccomp) -> Result<u32, Invalid> {
 pub(super) fn flags(seccomp: &Seccomp, notify: bool) -> Result<u32, Invalid> {
     // crun's and runc's default. It spares the container a mitigation that costs up to
     // half its speed on kernels before 5.16, which made this the default themselves.
-    let mut flags = if seccomp.flags.is_empty() {
+    let mut flags = if seccomp.flags.is_none() {
         flag::SPEC_ALLOW
     } else {
         0
     };
-    for (i, name) in seccomp.flags.iter().enumerate() {
+    for (i, name) in seccomp.flags.iter().flatten().enumerate() {
         flags |= match name.as_str() {
             "SECCOMP_FILTER_FLAG_LOG" => flag::LOG,
             "SECCOMP_FILTER_FLAG_SPEC_ALLOW" => flag::SPEC_ALLOW,

@@ -212,9 +212,7 @@ impl<'a> Performer<'a> {
             return Err(Failed::message("there is no control group"));
         };
         let expected = super::expected_group(group);
-        if let Err(error) = self.launch.entry.write_group(&expected) {
-            return Err(Failed::message(error.message));
-        }
+        self.launch.entry.write_group(&group.1, &expected)?;
         let writes = &self.launch.plan.limits;
         // Where v2 is all there is, engines read statistics of every controller.
         let wanted = match group.0.kind {

@@ -476,7 +476,7 @@ fn nonsense(r: &mut Random) -> Seccomp {
         default_errno_ret: errno(r, &action),
         default_action: action,
         architectures: (0..r.below(2)).map(|_| text(r, &ARCHITECTURES)).collect(),
-        flags: (0..r.below(3)).map(|_| text(r, &FLAGS)).collect(),
+        flags: (r.below(4) > 0).then(|| (0..r.below(3)).map(|_| text(r, &FLAGS)).collect()),
         syscalls: rules,
         ..Seccomp::default()
     }

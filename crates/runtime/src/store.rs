@@ -365,3 +365,68 @@ pub fn ids(root: &Path) -> Result<Vec<String>> {
     ids.sort_unstable();
     Ok(ids)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cgroup::Dir;
+
+    fn entry(name: &str) -> (PathBuf, Entry) {
+        let root = std::env::temp_dir().join(format!("pipkin-store-{}-{name}", std::process::id()));
+        let entry = Entry::create(&root, "web").unwrap();
+        (root, entry)
+    }
+
+    #[test]
+    fn a_deep_cgroup_is_remembered() {
+        let (root, entry) = entry("group");
+        let dirs = (0..40).map(|number| Dir {
+            hierarchy: format!("h{number}"),
+            path: PathBuf::from(format!(
+                "/sys/fs/cgroup/h{number}/{}",
+                "kubepods/".repeat(20)
+            )),
+        });
+        let group = Group {
+            dirs: dirs.collect(),
+        };
+        entry
+            .write_group(&Location::Relative("web".into()), &group)
+            .unwrap();
+        assert_eq!(entry.read_group(), Some(group));
+        entry.remove().unwrap();
+        std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn an_id_has_one_owner() {
+        let (root, entry) = entry("owner");
+        let error = Entry::create(&root, "web").unwrap_err();
+        assert!(error.message.contains("exists already"), "{error}");
+        assert!(!entry.is_waiting());
+        let lock = entry.make_lock().unwrap();
+        assert!(entry.is_waiting());
+        drop(lock);
+        assert!(!entry.is_waiting());
+        entry.remove().unwrap();
+        assert!(Entry::find(&root, "web").unwrap().is_none());
+        std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn ids_that_are_no_names_are_refused() {
+        for id in ["", ".", "..", "a/b", "a b", "é", "a\0", &"x".repeat(256)] {
+            assert!(check_id(id).is_err(), "{id:?}");
+        }
+        for id in ["a", "A-1_b+c.d", "..a", &"x".repeat(255)] {
+            assert!(check_id(id).is_ok(), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn this_process_has_begun() {
+        let pid = i32::try_from(std::process::id()).unwrap();
+        assert!(start_time(pid).is_some_and(|ticks| ticks > 0));
+        assert_eq!(start_time(0), None);
+    }
+}

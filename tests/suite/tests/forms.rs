@@ -1,0 +1,125 @@
+//! Forms of a start that the engines' configurations do not have, seen from inside.
+
+use std::fs::File;
+use std::io::{IoSliceMut, Read as _};
+use std::mem::MaybeUninit;
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use pipkin_tests::{Bundle, Container, Runtime, Scratch, Snapshot};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use serde_json::json;
+
+/// Runs a shell line and gives what it prints.
+fn run(scratch: &Scratch, bundle: &Bundle, options: &[&str]) -> String {
+    let runtime = Runtime::pipkin();
+    let container = Container::named(scratch, &runtime);
+    let mut words = vec!["run", "-b", bundle.path()];
+    words.extend(options);
+    container.command(&words).ok().stdout
+}
+
+#[test]
+fn an_id_mapped_mount() {
+    let scratch = Scratch::new();
+    let mut bundle = Bundle::new(&scratch, "containerd", &[]);
+    let shared = bundle.file("shared", "");
+    std::os::unix::fs::chown(&shared, Some(1000), Some(2000)).expect("chown");
+    bundle.shell("stat -c '%u %g' /plain /mapped");
+    let source = shared.to_string_lossy().into_owned();
+    bundle.mount("bind", &source, "/plain", &["bind"]);
+    let mapping = |id: u32| json!([{ "containerID": id, "hostID": 0, "size": 1 }]);
+    bundle.set(
+        "/mounts/-",
+        json!({
+            "destination": "/mapped", "type": "bind", "source": source,
+            "options": ["bind", "idmap"],
+            "uidMappings": mapping(1000), "gidMappings": mapping(2000)
+        }),
+    );
+    bundle.write();
+    assert_eq!(run(&scratch, &bundle, &[]), "1000 2000\n0 0\n");
+}
+
+#[test]
+fn a_root_that_is_not_pivoted() {
+    let scratch = Scratch::new();
+    let mut bundle = Bundle::new(&scratch, "containerd", &[]);
+    bundle.shell("ls -d /proc/1 /bin/busybox; ls -d /../bin/busybox; grep -c . /proc/1/comm");
+    bundle.write();
+    let seen = run(&scratch, &bundle, &["--no-pivot"]);
+    assert_eq!(seen, "/bin/busybox\n/proc/1\n/../bin/busybox\n1\n");
+}
+
+#[test]
+fn a_container_without_a_mount_namespace() {
+    let scratch = Scratch::new();
+    let mut bundle = Bundle::new(&scratch, "containerd", &[]);
+    bundle.without_namespace("mount");
+    bundle.set("/mounts", json!([]));
+    bundle.set("/linux/maskedPaths", json!([]));
+    bundle.set("/linux/readonlyPaths", json!([]));
+    bundle.shell("test -e /bin/busybox && test ! -e /proc/mounts && echo $$");
+    bundle.write();
+    let before = Snapshot::take(&scratch);
+    assert_eq!(run(&scratch, &bundle, &[]), "1\n");
+    before.assert_unchanged(&scratch, "a run in the host's mount namespace");
+}
+
+/// The descriptor that comes with a message.
+fn receive(socket: &UnixStream) -> File {
+    let mut bytes = [0; 64];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut bytes)];
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let message = recvmsg(socket, &mut parts, &mut control, flags).expect("a message");
+    assert_eq!(message.flags & ReturnFlags::CTRUNC, ReturnFlags::empty());
+    let mut files = control.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let file = files.next().and_then(|mut files| files.next());
+    File::from(file.expect("a descriptor"))
+}
+
+#[test]
+fn a_terminal() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "podman", &[]);
+    bundle.set("/process/terminal", json!(true));
+    bundle.set("/process/consoleSize", json!({ "height": 33, "width": 77 }));
+    bundle.shell("tty; stty size; stat -c %t:%T /dev/console; echo x >/dev/console; test -t 2");
+    bundle.write();
+    let path = scratch.dir().join("console.sock");
+    let listener = UnixListener::bind(&path).expect("listen");
+    let path = path.to_string_lossy().into_owned();
+    let container = Container::named(&scratch, &runtime);
+    let words = ["run", "--console-socket", &path, "-b", bundle.path()];
+    let running = container.command(&words).start();
+    let (socket, _) = listener.accept().expect("a connection");
+    let mut master = receive(&socket);
+    let mut text = Vec::new();
+    let mut buffer = [0; 1024];
+    // The end of the other side is an error (EIO) on a master.
+    while let Ok(length @ 1..) = master.read(&mut buffer) {
+        text.extend_from_slice(&buffer[..length]);
+    }
+    running.finish().ok();
+    // No carriage returns: the engine's own terminal adds them.
+    assert_eq!(
+        String::from_utf8_lossy(&text),
+        "/dev/pts/0\n33 77\n88:0\nx\n"
+    );
+}
+
+#[test]
+fn a_terminal_in_the_foreground_is_refused_by_name() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "podman", &["/bin/true"]);
+    bundle.set("/process/terminal", json!(true)).write();
+    let container = Container::named(&scratch, &runtime);
+    let refused = container.command(&["run", "-b", bundle.path()]).fails();
+    refused.says(&["/process/terminal", "foreground", "--console-socket"]);
+    let words = ["run", "--systemd-cgroup", "-b", bundle.path()];
+    container.command(&words).fails().says(&["systemd"]);
+}

@@ -1,33 +1,28 @@
 //! The life of a container, a function for each command.
 
+mod end;
+mod hooks;
+
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, SystemTime};
 
 use pipkin_op::{Message, MessageKind, PlanOp};
-use pipkin_plan::{Plan, Request, Until, state_text};
-use pipkin_spec::config::Hook;
+use pipkin_plan::{Plan, Request, Until};
 use pipkin_spec::{Config, ContainerState, OCI_VERSION, Status};
-use pipkin_stage::hook;
-use pipkin_sys::process as sys;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::config::{self, Bundle};
 use crate::launch::{self, Launch, Launched, explain, hint_for};
 use crate::log::Level;
 use crate::probe::{self, Probed};
-use crate::request::{
-    CreateRequest, DeleteRequest, Global, KillRequest, ListEntry, PlanRequest, RunRequest, Target,
-    TryRequest,
-};
+use crate::request::{CreateRequest, Global, ListEntry, PlanRequest, RunRequest, TryRequest};
 use crate::store::{self, Entry, Pending, SOCKET, State};
-use crate::{Error, Result, attempt as throwaway, caller, foreground, owned, time};
+use crate::{Error, Result, attempt as throwaway, caller, foreground, time};
 
-const SIGKILL: i32 = 9;
-
-/// How long what was killed may take to end.
-const END: Duration = Duration::from_secs(10);
+pub use end::{delete, kill};
+use end::{end, remove};
+use hooks::{is_hook, poststart, poststop};
 
 /// A start that is planned.
 struct Planned {
@@ -231,33 +226,6 @@ pub fn start(global: &Global, id: &str) -> Result<()> {
     }
 }
 
-/// Whether a hook's failure is what an error tells of.
-fn is_hook(error: &Error) -> bool {
-    error
-        .pointer
-        .as_deref()
-        .is_some_and(|pointer| pointer.starts_with("/hooks/"))
-}
-
-/// Runs the hooks of a start; when one fails the container is ended and removed (runtime.md,
-/// "Lifecycle", step 9).
-fn poststart(global: &Global, entry: &Entry, state: &State) -> Result<()> {
-    let result = run_hooks(state, &state.poststart, Status::Running, "poststart");
-    if result.is_err() {
-        end(global, entry, state);
-    }
-    result
-}
-
-/// Ends and removes a container whose start has failed; what stays is told.
-fn end(global: &Global, entry: &Entry, state: &State) {
-    let removed =
-        open_process(state).and_then(|pidfd| end_and_remove(global, entry, state, pidfd.as_ref()));
-    if let Err(left) = removed {
-        global.log.record(Level::Warning, &left.to_string());
-    }
-}
-
 /// Tells the waiting process to go on, and waits until it has executed or failed.
 fn release(mut socket: UnixStream, state: &State) -> Result<()> {
     let message = Message::new(MessageKind::Start, 0);
@@ -366,7 +334,7 @@ pub fn plan(global: &Global, request: &PlanRequest) -> Result<String> {
 }
 
 /// A container that exists.
-fn find(global: &Global, id: &str) -> Result<(Entry, State)> {
+pub(super) fn find(global: &Global, id: &str) -> Result<(Entry, State)> {
     let entry = Entry::open(&global.root, id)?;
     match entry.read()? {
         Some(state) => Ok((entry, state)),
@@ -377,7 +345,7 @@ fn find(global: &Global, id: &str) -> Result<(Entry, State)> {
     }
 }
 
-fn describe(state: &State, status: Status) -> ContainerState {
+pub(super) fn describe(state: &State, status: Status) -> ContainerState {
     ContainerState {
         oci_version: state.oci_version.clone(),
         id: state.id.clone(),
@@ -399,238 +367,6 @@ fn describe(state: &State, status: Status) -> ContainerState {
 pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
     let (entry, state) = find(global, id)?;
     Ok(describe(&state, state.status(&entry)))
-}
-
-/// Sends a signal.
-///
-/// # Errors
-/// A container that does not exist or is stopped.
-pub fn kill(global: &Global, request: &KillRequest) -> Result<()> {
-    for id in targets(global, &request.target)? {
-        kill_one(global, &id, request).map_err(|error| error.about(format!("kill {id}")))?;
-    }
-    Ok(())
-}
-
-fn kill_one(global: &Global, id: &str, request: &KillRequest) -> Result<()> {
-    let (entry, state) = find(global, id)?;
-    let status = state.status(&entry);
-    if request.all && !state.group.dirs.is_empty() {
-        if status == Status::Stopped && state.own_pid_namespace {
-            return Err(not_running());
-        }
-        return Ok(state.group.kill_all(request.signal)?);
-    }
-    let pidfd = match status {
-        Status::Stopped => None,
-        _ => open_process(&state)?,
-    };
-    let pidfd = pidfd.ok_or_else(not_running)?;
-    match sys::pidfd_send_signal(pidfd.as_raw_fd(), request.signal) {
-        Ok(()) => {}
-        Err(pipkin_sys::Errno::ESRCH) => return Err(not_running()),
-        Err(error) => return Err(Error::errno(format!("signal {}", request.signal), error)),
-    }
-    if request.signal == SIGKILL && status == Status::Paused {
-        // What is frozen does not end.
-        state.group.thaw(END)?;
-    }
-    Ok(())
-}
-
-fn not_running() -> Error {
-    Error::new("the container is not running")
-}
-
-/// The container's process; `None` when it has ended. Its beginning is looked at after it is
-/// held, so that another process that got its id is never signalled.
-fn open_process(state: &State) -> Result<Option<OwnedFd>> {
-    let pidfd = match sys::pidfd_open(state.pid) {
-        Ok(pidfd) => owned(pidfd),
-        Err(pipkin_sys::Errno::ESRCH) => return Ok(None),
-        Err(error) => return Err(Error::errno(format!("process {}", state.pid), error)),
-    };
-    Ok((store::start_time(state.pid) == Some(state.start_time)).then_some(pidfd))
-}
-
-/// Removes what a stopped container left.
-///
-/// # Errors
-/// A container that does not exist, unless forced; one that is not stopped.
-pub fn delete(global: &Global, request: &DeleteRequest) -> Result<()> {
-    for id in targets(global, &request.target)? {
-        delete_one(global, &id, request.force)
-            .map_err(|error| error.about(format!("delete {id}")))?;
-    }
-    Ok(())
-}
-
-fn delete_one(global: &Global, id: &str, force: bool) -> Result<()> {
-    let Some(entry) = Entry::find(&global.root, id)? else {
-        return if force {
-            Ok(())
-        } else {
-            Err(Error::missing(id))
-        };
-    };
-    entry.lock()?;
-    let Some(state) = entry.read()? else {
-        if !force {
-            return Err(Error::new("the container is still being created")
-                .with_hint("if nobody creates it any more, add --force"));
-        }
-        if let Some(group) = entry.read_group() {
-            group.kill_all(SIGKILL)?;
-            group.remove(END)?;
-        }
-        return entry.remove();
-    };
-    let status = state.status(&entry);
-    match status {
-        Status::Stopped => {}
-        Status::Created => {}
-        _ if force => {}
-        status => {
-            return Err(Error::new(format!(
-                "cannot delete a container that is not stopped: it is {}",
-                status.as_str()
-            ))
-            .with_hint("kill it first, or add --force"));
-        }
-    }
-    if status == Status::Stopped {
-        return remove(global, &entry, &state);
-    }
-    let pidfd = open_process(&state)?;
-    end_and_remove(global, &entry, &state, pidfd.as_ref())
-}
-
-/// Ends the container's process and removes the container.
-fn end_and_remove(
-    global: &Global,
-    entry: &Entry,
-    state: &State,
-    pidfd: Option<&OwnedFd>,
-) -> Result<()> {
-    if let Some(pidfd) = pidfd {
-        // One that has ended meanwhile is what is wanted.
-        let _ = sys::pidfd_send_signal(pidfd.as_raw_fd(), SIGKILL);
-        if state.group.is_frozen().unwrap_or(false) {
-            state.group.thaw(END)?;
-        }
-        wait_ended(state.pid, pidfd)?;
-        // Where it is a child of this process, it is waited for; else its parent does that.
-        let _ = sys::reap();
-    }
-    remove(global, entry, state)
-}
-
-fn wait_ended(pid: i32, pidfd: &OwnedFd) -> Result<()> {
-    let limit = Timespec::try_from(END).ok();
-    let mut fds = [PollFd::new(pidfd, PollFlags::IN)];
-    loop {
-        match poll(&mut fds, limit.as_ref()) {
-            Err(rustix::io::Errno::INTR) => {}
-            Ok(0) => {
-                let message = format!(
-                    "process {pid} has not ended {} s after SIGKILL",
-                    END.as_secs()
-                );
-                return Err(Error::new(message)
-                    .with_hint("it may be in an uninterruptible call: see /proc/PID/stack"));
-            }
-            _ => return Ok(()),
-        }
-    }
-}
-
-/// Removes a container whose process has ended: what is left of its processes, its cgroup,
-/// its directory; then the hooks of its end.
-fn remove(global: &Global, entry: &Entry, state: &State) -> Result<()> {
-    if !state.own_pid_namespace && !state.group.dirs.is_empty() {
-        state.group.kill_all(SIGKILL)?;
-    }
-    state.group.remove(END)?;
-    entry.remove()?;
-    poststop(global, state);
-    Ok(())
-}
-
-/// Runs the hooks of an end. The container is gone, so one that fails is told and stops
-/// nothing.
-fn poststop(global: &Global, state: &State) {
-    for (index, hook) in state.poststop.iter().enumerate() {
-        if let Err(error) = run_hook(state, hook, Status::Stopped, ("poststop", index)) {
-            global.log.record(Level::Warning, &error.to_string());
-        }
-    }
-}
-
-/// Runs hooks in the runtime's namespaces; the first that fails ends it.
-fn run_hooks(state: &State, hooks: &[Hook], status: Status, kind: &str) -> Result<()> {
-    let mut hooks = hooks.iter().enumerate();
-    hooks.try_for_each(|(index, hook)| run_hook(state, hook, status, (kind, index)))
-}
-
-fn run_hook(
-    state: &State,
-    hook: &Hook,
-    status: Status,
-    (kind, index): (&str, usize),
-) -> Result<()> {
-    let text = state_text(&describe(state, status));
-    let pid = if status == Status::Stopped {
-        0
-    } else {
-        state.pid
-    };
-    let path = std::ffi::CString::new(hook.path.as_str()).unwrap_or_default();
-    let args = if hook.args.is_empty() {
-        pipkin_op::wire::pack([hook.path.as_str()])
-    } else {
-        pipkin_op::wire::pack(hook.args.iter().map(String::as_str))
-    };
-    let env = pipkin_op::wire::pack(hook.env.iter().map(String::as_str));
-    let timeout = hook
-        .timeout
-        .and_then(|seconds| u32::try_from(seconds).ok())
-        .unwrap_or(0);
-    hook::run(&hook::Hook {
-        path: &path,
-        args: &args,
-        env: &env,
-        timeout,
-        state: &text,
-        pid,
-    })
-    .map_err(|failure| {
-        let (text, is_errno) = explain(failure.value, failure.detail, "");
-        Error {
-            message: format!("{kind} hook {}: {text}", path.to_string_lossy()),
-            actor: Some(crate::error::Actor::Runtime),
-            pointer: Some(format!("/hooks/{kind}/{index}")),
-            errno: is_errno.then_some(failure.value),
-            ..Error::default()
-        }
-    })
-}
-
-/// The ids that a command is about.
-fn targets(global: &Global, target: &Target) -> Result<Vec<String>> {
-    let pattern = match target {
-        Target::Id(id) => return Ok(vec![id.clone()]),
-        Target::Regex(pattern) => pattern,
-    };
-    let expression = regex_lite::Regex::new(pattern).map_err(|error| {
-        Error::new(format!(
-            "--regex {pattern:?} is not a regular expression: {error}"
-        ))
-    })?;
-    let ids = store::ids(&global.root)?;
-    Ok(ids
-        .into_iter()
-        .filter(|id| expression.is_match(id))
-        .collect())
 }
 
 /// All containers, by name.

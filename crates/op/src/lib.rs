@@ -10,11 +10,13 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+mod flags;
 mod message;
 #[cfg(feature = "alloc")]
 mod text;
 pub mod wire;
 
+pub use flags::{attr, ms};
 pub use message::{Detail, Message, MessageKind, Name};
 
 /// The largest number of slots in a plan.

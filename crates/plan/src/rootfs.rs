@@ -1,10 +1,10 @@
 //! The root file system: attached, filled, entered, and partly hidden.
 
-use pipkin_op::{MountAttr, PlanOp};
+use pipkin_op::{MountAttr, PlanOp, attr, ms};
 
 use crate::Invalid;
 use crate::build::{Builder, c_string};
-use crate::mounts::{attr, ms, normalised};
+use crate::mounts::normalised;
 use crate::namespaces::flag;
 
 /// Opens the root, in the host's namespaces.

@@ -7,10 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
+use pipkin_op::ms;
 use pipkin_spec::Config;
 use pipkin_spec::config::{Mount, Root};
 use pipkin_sys::Errno;
-use pipkin_sys::mount::{self, ms};
+use pipkin_sys::mount;
 use pipkin_sys::process::{self, clone};
 
 use crate::config::Bundle;

@@ -3,9 +3,9 @@
 use core::ffi::CStr;
 
 use pipkin_op::wire::unpack;
-use pipkin_op::{Detail, MountAttr, Slot};
+use pipkin_op::{Detail, MountAttr, Slot, attr};
 use pipkin_sys::fs::{self, mode, oflag};
-use pipkin_sys::mount::{self, MNT_DETACH, attr};
+use pipkin_sys::mount::{self, MNT_DETACH};
 use pipkin_sys::{Errno, Fd, Result};
 
 use crate::Failure;

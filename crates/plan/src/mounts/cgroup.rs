@@ -8,9 +8,9 @@
 //! Without a namespace only the container's own group is shown, never the host's tree
 //! (CVE-2023-25809).
 
-use pipkin_op::{MountAttr, PlanOp};
+use pipkin_op::{MountAttr, PlanOp, attr, ms};
 
-use super::{Request, add_new, add_tree, attr, ms};
+use super::{Request, add_new, add_tree};
 use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::host::Hierarchy;

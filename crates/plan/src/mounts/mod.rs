@@ -6,12 +6,11 @@ mod options;
 
 use std::ffi::CString;
 
-use pipkin_op::{MountAttr, PlanOp, Slot, wire};
+use pipkin_op::{MountAttr, PlanOp, Slot, attr, ms, wire};
 use pipkin_spec::config::{IdMapping, Mount};
 
 pub use options::OPTIONS;
 use options::Options;
-pub use options::{attr, ms};
 
 use crate::Invalid;
 use crate::build::{Builder, c_string};

@@ -1,46 +1,7 @@
 //! Options of a mount: those of mount(8) and those that the specification adds, in one
 //! table. What is not in it is data for the file system.
 
-use pipkin_op::MountAttr;
-
-/// `MS_*` of `linux/mount.h`.
-pub mod ms {
-    pub const RDONLY: u64 = 1;
-    pub const NOSUID: u64 = 1 << 1;
-    pub const NODEV: u64 = 1 << 2;
-    pub const NOEXEC: u64 = 1 << 3;
-    pub const SYNCHRONOUS: u64 = 1 << 4;
-    pub const REMOUNT: u64 = 1 << 5;
-    pub const MANDLOCK: u64 = 1 << 6;
-    pub const DIRSYNC: u64 = 1 << 7;
-    pub const NOSYMFOLLOW: u64 = 1 << 8;
-    pub const NOATIME: u64 = 1 << 10;
-    pub const NODIRATIME: u64 = 1 << 11;
-    pub const REC: u64 = 1 << 14;
-    pub const SILENT: u64 = 1 << 15;
-    pub const POSIXACL: u64 = 1 << 16;
-    pub const UNBINDABLE: u64 = 1 << 17;
-    pub const PRIVATE: u64 = 1 << 18;
-    pub const SLAVE: u64 = 1 << 19;
-    pub const SHARED: u64 = 1 << 20;
-    pub const RELATIME: u64 = 1 << 21;
-    pub const I_VERSION: u64 = 1 << 23;
-    pub const STRICTATIME: u64 = 1 << 24;
-    pub const LAZYTIME: u64 = 1 << 25;
-}
-
-/// `MOUNT_ATTR_*` of `linux/mount.h`.
-pub mod attr {
-    pub const RDONLY: u64 = 0x01;
-    pub const NOSUID: u64 = 0x02;
-    pub const NODEV: u64 = 0x04;
-    pub const NOEXEC: u64 = 0x08;
-    pub const ATIME: u64 = 0x70;
-    pub const NOATIME: u64 = 0x10;
-    pub const STRICTATIME: u64 = 0x20;
-    pub const NODIRATIME: u64 = 0x80;
-    pub const NOSYMFOLLOW: u64 = 0x20_0000;
-}
+use pipkin_op::{MountAttr, attr, ms};
 
 /// What an option does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -195,7 +195,7 @@ impl<'a> Performer<'a> {
     }
 
     fn map_owners(&self, slot: Slot, uids: &CStr, gids: &CStr, recursive: bool) -> Done {
-        const IDMAP: u64 = mount::attr::IDMAP;
+        const IDMAP: u64 = pipkin_op::attr::IDMAP;
         let tree = self.get(slot)?.as_raw_fd();
         let map = |pid: i32| -> Done {
             write_file(&format!("/proc/{pid}/uid_map"), uids.to_bytes())?;

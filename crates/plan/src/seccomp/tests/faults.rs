@@ -142,6 +142,26 @@ fn rules_that_contradict_each_other() {
     );
     assert_eq!(hint, "drop one of the two rules");
 
+    // The later would take all that is left to the earlier.
+    let mut more = args();
+    more.push(arg(2, "EQ", 1, 0));
+    let rules = vec![
+        allow("ioctl", more.clone()),
+        rule(&["read", "ioctl"], "KILL", args()),
+    ];
+    let (pointer, message, _) = refused(&profile(rules));
+    assert_eq!(pointer, "/linux/seccomp/syscalls/1/action");
+    assert_eq!(
+        message,
+        "not what /linux/seccomp/syscalls/0 does under the same conditions and more on one of \
+         its calls"
+    );
+    // The other way round, the one with more conditions says nothing.
+    let rules = vec![rule(&["ioctl"], "KILL", args()), allow("ioctl", more)];
+    let program = Program::new(&profile(rules), Arch::X86_64);
+    let verdict = program.call(Arch::X86_64, "ioctl", [5, 1, 1, 0, 0, 0]);
+    assert_eq!(verdict, KILL_THREAD);
+
     // The same twice is no contradiction.
     let rules = vec![allow("ioctl", args()), allow("ioctl", args())];
     assert!(super::super::compile(&profile(rules), Arch::X86_64).is_ok());

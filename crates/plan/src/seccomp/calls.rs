@@ -34,9 +34,14 @@ pub(super) struct Calls {
     largest: Option<u16>,
 }
 
-/// Two rules of the configuration that have the same conditions and not the same
-/// verdict: places in `linux.seccomp.syscalls`, the later first.
-pub(super) struct Contradictory(pub(super) usize, pub(super) usize);
+/// Two rules of the configuration with different verdicts, of which the later has no
+/// condition that the earlier has not: places in `linux.seccomp.syscalls`.
+pub(super) struct Contradictory {
+    pub(super) later: usize,
+    pub(super) earlier: usize,
+    /// They have the same conditions.
+    pub(super) same: bool,
+}
 
 impl Calls {
     pub(super) fn new(arch: Arch) -> Self {
@@ -167,14 +172,14 @@ impl Calls {
                 continue;
             }
             let (order, contradiction) = order(list, layout);
-            if let Some(Contradiction(later, earlier)) = contradiction
+            if let Some(Contradiction { later, earlier }) = contradiction
                 && let (Some(later), Some(earlier)) = (list.get(later), list.get(earlier))
-                && later.whole
-                && earlier.whole
-                // Not just as far as the architecture can tell.
-                && later.conditions == earlier.conditions
             {
-                return Err(Contradictory(later.rule, earlier.rule));
+                return Err(Contradictory {
+                    later: later.rule,
+                    earlier: earlier.rule,
+                    same: later.conditions.len() == earlier.conditions.len(),
+                });
             }
             let mut sorted: Vec<_> = std::mem::take(list).into_iter().map(Some).collect();
             *list = order

@@ -28,7 +28,9 @@
 //! - A rule with the default's verdict says nothing.
 //! - A rule without conditions stands against those with; of two, the first stands. For
 //!   other conflicts see `order`. Two rules that differ in nothing but the verdict are a
-//!   fault, with conditions.
+//!   fault, with conditions, and so is a rule with another verdict than an earlier one
+//!   that has the same conditions and more. Where they are the same only to an
+//!   architecture, or through socketcall(2) or ipc(2), they are none: the first stands.
 //! - Several conditions on one argument in a rule are an "or" of all its conditions.
 //! - Architectures of 32 bits, X32 and MIPS N32 compare the low halves of arguments and of
 //!   the values that they are compared with.
@@ -186,17 +188,27 @@ fn architectures(seccomp: &Seccomp, native: Arch) -> Result<Vec<Calls>, Invalid>
     Ok(all)
 }
 
-fn contradiction(rules: &[Rule<'_>], Contradictory(later, earlier): &Contradictory) -> Invalid {
+fn contradiction(rules: &[Rule<'_>], fault: &Contradictory) -> Invalid {
+    let Contradictory {
+        later,
+        earlier,
+        same,
+    } = fault;
     let pointer = format!("/linux/seccomp/syscalls/{later}/action");
     let names = rules
         .iter()
         .find(|rule| rule.index == *later)
         .map(|rule| rule.names);
-    let what = match names {
-        Some([name]) => format!("the same conditions on {name}"),
-        _ => "the same conditions on one of its calls".into(),
+    let call = match names {
+        Some([name]) => name,
+        _ => "one of its calls",
     };
-    let message = format!("not what /linux/seccomp/syscalls/{earlier} does under {what}");
+    let conditions = match same {
+        true => "the same conditions",
+        false => "the same conditions and more",
+    };
+    let message =
+        format!("not what /linux/seccomp/syscalls/{earlier} does under {conditions} on {call}");
     Invalid::new(pointer, message).hint("drop one of the two rules")
 }
 

@@ -4,9 +4,12 @@
 //! of half-word comparisons with an order of its own on each level, and profiles were
 //! written against the outcome, so that order is kept here: conditions on later
 //! arguments first, then equality before "less" before "greater", then, for equality and
-//! "greater", large values first and for "less" small ones; of two rules of which one is
-//! the beginning of the other, the shorter. What this leaves open, the rule that was
-//! there first decides.
+//! "greater", large values first and for "less" small ones. What this leaves open, the
+//! rule that was there first decides.
+//!
+//! Where one rule is the beginning of another, the longer says nothing if it comes later.
+//! If it comes first and has another verdict, libseccomp refuses the shorter, and so does
+//! this: there is no profile to keep to, and a rule would be lost without a word.
 //!
 //! On profiles whose conditions are equalities, masked or not, this is exactly
 //! libseccomp's choice. Where its tree gives a verdict that no rule asks for (it shares
@@ -120,9 +123,12 @@ struct Node {
     below: [Vec<usize>; 2],
 }
 
-/// Two rules with the same conditions and different verdicts: their places, the later
-/// first.
-pub(super) struct Contradiction(pub(super) usize, pub(super) usize);
+/// Two rules with different verdicts, of which the later has the same conditions as the
+/// earlier or the first of them: places.
+pub(super) struct Contradiction {
+    pub(super) later: usize,
+    pub(super) earlier: usize,
+}
 
 /// The places of `links` in the order in which they decide.
 pub(super) fn order(links: &[Link], layout: Layout) -> (Vec<usize>, Option<Contradiction>) {
@@ -131,21 +137,40 @@ pub(super) fn order(links: &[Link], layout: Layout) -> (Vec<usize>, Option<Contr
         top: Vec::new(),
     };
     let mut halves = Vec::new();
+    let mut others = Vec::new();
     let mut contradiction = None;
     for (place, link) in links.iter().enumerate() {
         halves.clear();
         for condition in &link.conditions {
             self::halves(condition, layout, &mut halves);
         }
-        for other in tree.insert(&halves, place) {
-            if links.get(*other).is_some_and(|l| l.verdict != link.verdict) {
-                contradiction.get_or_insert(Contradiction(place, *other));
-            }
+        others.clear();
+        tree.insert(&halves, place, &mut others);
+        let contradicted = |other: &&usize| {
+            links
+                .get(**other)
+                .is_some_and(|other| contradicts(link, other))
+        };
+        if contradiction.is_none() {
+            let earlier = others.iter().find(contradicted).copied();
+            contradiction = earlier.map(|earlier| Contradiction {
+                later: place,
+                earlier,
+            });
         }
     }
     let mut order = Vec::with_capacity(links.len());
     tree.walk(&tree.top, &mut order);
     (order, contradiction)
+}
+
+/// Whether two rules that are the same as far as the shorter goes are also written so, not
+/// only as the architecture can tell.
+fn contradicts(later: &Link, earlier: &Link) -> bool {
+    later.verdict != earlier.verdict
+        && later.whole
+        && earlier.whole
+        && earlier.conditions.starts_with(&later.conditions)
 }
 
 struct Tree {
@@ -154,29 +179,32 @@ struct Tree {
 }
 
 impl Tree {
-    /// Adds the rule at `place` and says which were there with the same conditions.
-    fn insert(&mut self, halves: &[Half], place: usize) -> &[usize] {
+    /// Adds the rule at `place`, unless a shorter one that was there first leaves nothing
+    /// to it. `others` become the rules with the same conditions, and more.
+    fn insert(&mut self, halves: &[Half], place: usize, others: &mut Vec<usize>) {
         let mut above = None;
-        let mut covered = false;
         for half in halves {
-            // A shorter rule that was there first leaves nothing to a longer one.
-            covered |= above.is_some_and(|at| self.ends(at));
+            if self.links(above).is_some_and(|links| !links.is_empty()) {
+                return;
+            }
             let found = self.enter(above, half);
             above = Some((found, usize::from(half.outcome)));
         }
+        if let Some(links) = self.links(above) {
+            others.extend(links);
+            self.walk(self.level(above), others);
+        }
         let links = above.and_then(|(node, side)| self.nodes.get_mut(node)?.links.get_mut(side));
-        let Some(links) = links else { return &[] };
-        links.push(place);
-        match links.split_last() {
-            Some((_, others)) if !covered => others,
-            _ => &[],
+        if let Some(links) = links {
+            links.push(place);
         }
     }
 
-    /// Whether a rule ends at this outcome of this node.
-    fn ends(&self, (node, side): (usize, usize)) -> bool {
-        let links = self.nodes.get(node).and_then(|node| node.links.get(side));
-        links.is_some_and(|links| !links.is_empty())
+    /// The rules that end at this outcome of this node.
+    fn links(&self, at: Option<(usize, usize)>) -> Option<&[usize]> {
+        let (node, side) = at?;
+        let links = self.nodes.get(node)?.links.get(side)?;
+        Some(links.as_slice())
     }
 
     /// The node for `half` on the level below `above`, made if it is not there.

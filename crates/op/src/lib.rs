@@ -306,8 +306,9 @@ ops! {
     122 AwaitStart { listener: Slot, lock: Slot, }
     /// Marks every descriptor from `first` on as close-on-exec.
     123 CloseRange { first: u32, }
-    /// execve(2) of what was found.
-    124 Exec { args: B, env: B, }
+    /// execve(2) of what was found, with an empty signal mask. `ignored` are the signals, bit
+    /// 0 for number 1, that the runtime's caller ignores: they get their default effect.
+    124 Exec { args: B, env: B, ignored: u64, }
 
     // Made when a plan is encoded.
 

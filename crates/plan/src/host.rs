@@ -11,6 +11,9 @@ pub struct Host {
     pub in_user_namespace: bool,
     /// Whether it may do what root may: it has all capabilities in its user namespace.
     pub privileged: bool,
+    /// Signals that the runtime ignores, bit 0 for number 1: what its caller ignored, which
+    /// nohup(1) and shells do, must not reach the container.
+    pub ignored_signals: u64,
     /// Which controllers are where.
     pub cgroup: cgroup::Host,
     /// The cgroup hierarchies that are mounted, v1 first.

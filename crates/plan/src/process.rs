@@ -406,6 +406,7 @@ pub fn execute(
     // HOME that is set but empty is replaced, not followed by another.
     let env = env.iter().copied().filter(|line| *line != "HOME=");
     let env = wire::pack(env.chain(listen.iter().map(String::as_str)));
-    builder.container("/process/args", PlanOp::Exec { args, env });
+    let ignored = builder.host.ignored_signals;
+    builder.container("/process/args", PlanOp::Exec { args, env, ignored });
     Ok(())
 }

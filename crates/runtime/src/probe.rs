@@ -28,6 +28,7 @@ pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
         kernel: kernel(),
         in_user_namespace,
         privileged: uid == 0,
+        ignored_signals: ignored_signals(),
         apparmor: lsm(
             config
                 .process
@@ -108,4 +109,18 @@ fn in_user_namespace() -> bool {
         let numbers: Vec<&str> = text.split_whitespace().collect();
         numbers != ["0", "0", "4294967295"]
     })
+}
+
+/// The signals that this process ignores, proc_pid_stat(5), field 33.
+fn ignored_signals() -> u64 {
+    const IGNORED: usize = 33;
+    let text = std::fs::read("/proc/self/stat").unwrap_or_default();
+    let end = text
+        .iter()
+        .rposition(|&byte| byte == b')')
+        .map_or(0, |at| at + 1);
+    let rest = std::str::from_utf8(text.get(end..).unwrap_or_default()).unwrap_or_default();
+    // The first after the name is field 3.
+    let field = rest.split_ascii_whitespace().nth(IGNORED - 3);
+    field.and_then(|field| field.parse().ok()).unwrap_or(0)
 }

@@ -172,8 +172,8 @@ fn check(path: &CStr) -> core::result::Result<(), Failure> {
 }
 
 /// execve(2); it returns only an error.
-pub fn exec(walk: &Walk, args: &'static [u8], env: &'static [u8]) -> Failure {
-    match try_exec(walk, args, env) {
+pub fn exec(walk: &Walk, args: &'static [u8], env: &'static [u8], ignored: u64) -> Failure {
+    match try_exec(walk, args, env, ignored) {
         Ok(never) => match never {},
         Err(failure) => failure,
     }
@@ -183,13 +183,14 @@ fn try_exec(
     walk: &Walk,
     args: &'static [u8],
     env: &'static [u8],
+    ignored: u64,
 ) -> core::result::Result<core::convert::Infallible, Failure> {
     let home = walk.executable.has_home.then_some(&walk.executable.home);
     let home = home.and_then(|home| CStr::from_bytes_until_nul(home).ok());
     let args = vector(args, None)?;
     let env = vector(env, home)?;
     let path = walk.executable.path()?;
-    process::reset_signals()?;
+    process::reset_signals(ignored)?;
     let error = process::execve(path, args, env);
     let detail = match check(path) {
         // The file is there and may be executed: what is missing is what it names.

@@ -184,7 +184,9 @@ impl Walk {
             StageOp::Home { uid } => self.executable.find_home(uid)?,
             StageOp::AwaitStart { listener, lock } => self.await_start(listener, lock)?,
             StageOp::CloseRange { first } => identity::close_range(first)?,
-            StageOp::Exec { args, env } => return Err(exec::exec(self, args, env)),
+            StageOp::Exec { args, env, ignored } => {
+                return Err(exec::exec(self, args, env, ignored));
+            }
             StageOp::Hook {
                 kind: _,
                 index: _,

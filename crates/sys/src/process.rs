@@ -84,7 +84,8 @@ pub struct Spawn<'a> {
     pub stdin: Option<Fd>,
     /// Whether it begins a process group of its own.
     pub own_group: bool,
-    /// Whether its signal mask is emptied and SIGPIPE has its default effect.
+    /// Whether its signal mask is emptied and SIGPIPE, which Rust's run time ignores, has its
+    /// default effect.
     pub reset_signals: bool,
 }
 
@@ -105,6 +106,9 @@ extern "C" fn child(context: *mut u8) -> ! {
     exit(127)
 }
 
+/// The set of this signal alone.
+const SIGPIPE: u64 = 1 << 12;
+
 fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     let spawn = &child.spawn;
     if let Some(stdin) = spawn.stdin {
@@ -118,7 +122,7 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
         unsafe { call!(SETPGID, 0, 0)? };
     }
     if spawn.reset_signals {
-        reset_signals()?;
+        reset_signals(SIGPIPE)?;
     }
     if spawn.flags & clone::NEWUSER != 0 {
         keep_capabilities_over_exec()?;
@@ -386,13 +390,14 @@ pub fn wait_signal(set: u64) -> Result<i32> {
     }
 }
 
-/// Empties the signal mask and gives SIGPIPE its default effect, which Rust's run time
-/// changes in the program that this process comes from.
-pub fn reset_signals() -> Result<()> {
-    const SIGPIPE: usize = 13;
+/// Empties the signal mask and gives the signals of a set (bit 0 for number 1) their default
+/// effect.
+pub fn reset_signals(set: u64) -> Result<()> {
     let default = [0u64; 4];
-    // SAFETY: a `struct sigaction` of zeros is SIG_DFL with an empty mask.
-    unsafe { call!(RT_SIGACTION, SIGPIPE, default.as_ptr() as usize, 0, 8)? };
+    for signal in (1..=64usize).filter(|signal| set & 1 << (signal - 1) != 0) {
+        // SAFETY: a `struct sigaction` of zeros is SIG_DFL with an empty mask.
+        unsafe { call!(RT_SIGACTION, signal, default.as_ptr() as usize, 0, 8)? };
+    }
     set_signal_mask(0)
 }
 

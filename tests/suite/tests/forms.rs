@@ -5,6 +5,7 @@ use std::io::{IoSliceMut, Read as _};
 use std::mem::MaybeUninit;
 use std::os::unix::net::{UnixListener, UnixStream};
 
+use pipkin_tests::command::Run;
 use pipkin_tests::{Bundle, Container, Runtime, Scratch, Snapshot};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde_json::json;
@@ -122,4 +123,41 @@ fn a_terminal_in_the_foreground_is_refused_by_name() {
     refused.says(&["/process/terminal", "foreground", "--console-socket"]);
     let words = ["run", "--systemd-cgroup", "-b", bundle.path()];
     container.command(&words).fails().says(&["systemd"]);
+}
+
+/// A caller that ignores signals, as nohup and an interactive shell's background do, does not
+/// hand that down: the container's processes could not be interrupted.
+#[test]
+fn what_the_caller_ignores_is_not_ignored_inside() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let bundle = Bundle::new(
+        &scratch,
+        "podman",
+        &["/bin/grep", "Sig", "/proc/self/status"],
+    );
+    let script = "trap '' HUP INT QUIT PIPE TERM USR1; exec \"$@\"";
+    let program = runtime.path.to_string_lossy().into_owned();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let id = scratch.unique();
+    let words = [
+        "sh",
+        "-c",
+        script,
+        "sh",
+        &program,
+        "--root",
+        &root,
+        "run",
+        "-b",
+        bundle.path(),
+        &id,
+    ];
+    let seen = Run::new(&scratch, &words).ok().stdout;
+    let mask = |name: &str| {
+        let line = seen.lines().find_map(|line| line.strip_prefix(name));
+        u64::from_str_radix(line.expect("a line").trim(), 16).expect("a mask")
+    };
+    // Numbers from 32 on are a C library's own.
+    assert_eq!(mask("SigIgn:") & 0x7fff_ffff, 0, "{seen}");
+    assert_eq!(mask("SigBlk:"), 0, "{seen}");
 }

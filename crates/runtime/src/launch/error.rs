@@ -206,6 +206,7 @@ pub fn hint_for(value: i32, detail: Detail) -> Option<String> {
         &PlanOp::Exec {
             args: Vec::new(),
             env: Vec::new(),
+            ignored: 0,
         },
         Some(value),
         Some(detail),

@@ -31,6 +31,10 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         Some(profile) => Some(seccomp::compile(profile, seccomp::Arch::NATIVE)?),
         None => None,
     };
+    if filter.as_ref().is_some_and(|filter| filter.notify) {
+        let message = "SCMP_ACT_NOTIFY needs a listener, which is not supported yet";
+        return Err(Invalid::new("/linux/seccomp", message));
+    }
     let b = &mut Builder::new(config, linux, process, request, host, namespaces);
 
     rootfs::open(b)?;

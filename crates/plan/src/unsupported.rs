@@ -56,6 +56,12 @@ pub fn refuse(config: &Config, host: &Host) -> Result<(), Invalid> {
     let Some(process) = &config.process else {
         return Ok(());
     };
+    if process.exec_cpu_affinity.is_some() {
+        return Err(Invalid::new(
+            "/process/execCPUAffinity",
+            "is not supported yet",
+        ));
+    }
     if process.command_line.is_some() {
         return Err(
             Invalid::new("/process/commandLine", "is for Windows").hint("use /process/args")

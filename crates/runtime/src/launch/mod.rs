@@ -43,6 +43,9 @@ pub struct Launch<'a> {
     pub state: State,
     /// Where the cgroup goes.
     pub group: Option<&'a (Layout, Location)>,
+    /// Whether a hierarchy of control groups that may not be written to is a failure even
+    /// where no limit needs it: `--rootless=false`.
+    pub needs_group: bool,
     /// The step that fails instead of being performed, 0 for none.
     pub fault: usize,
 }

@@ -228,7 +228,13 @@ impl<'a> Performer<'a> {
             },
         )?;
         self.state.group = created.group.clone();
+        let made = created.group.dirs.len();
         undo.group(created);
+        if self.launch.needs_group && made < expected.dirs.len() {
+            let mut failed = Failed::message("a control group hierarchy may not be written to");
+            failed.hint = Some("without --rootless=false it is left out".to_owned());
+            return Err(failed);
+        }
         Ok(())
     }
 

@@ -16,7 +16,9 @@ use crate::config::{self, Bundle};
 use crate::launch::{self, Launch, Launched, explain, hint_for};
 use crate::log::Level;
 use crate::probe::{self, Probed};
-use crate::request::{CreateRequest, Global, ListEntry, PlanRequest, RunRequest, TryRequest};
+use crate::request::{
+    CreateRequest, Global, ListEntry, PlanRequest, Rootless, RunRequest, TryRequest,
+};
 use crate::store::{self, Entry, Pending, SOCKET, State};
 use crate::{Error, Result, attempt as throwaway, caller, foreground, time};
 
@@ -88,6 +90,7 @@ fn perform(
         entry: &entry,
         state: new_state(create, planned),
         group: planned.probed.group.as_ref(),
+        needs_group: global.rootless == Rootless::False,
         fault: global.inject_fault.unwrap_or(0),
     });
     match launched {

@@ -43,7 +43,7 @@ fn main() {
     match args.first().map(String::as_str) {
         Some(reference::FILTER) => return reference::answer_filter(),
         Some(reference::NUMBERS) => return reference::answer_numbers(),
-        Some(kernel::LOAD) => return kernel::load(&args[1..]),
+        Some(kernel::LOAD) => return kernel::load(),
         // What cargo asks of a test program.
         Some("--list") => return TESTS.iter().for_each(|(name, _)| println!("{name}: test")),
         _ => {}

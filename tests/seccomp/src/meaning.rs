@@ -1,6 +1,8 @@
 //! What a profile says of one call, rule by rule: slow, and written without a look at
 //! how the generator does it.
 
+use std::collections::HashMap;
+
 use pipkin_plan::seccomp::Arch;
 use pipkin_spec::Seccomp;
 use pipkin_spec::seccomp::{Arg, Rule};
@@ -86,11 +88,31 @@ pub struct Meaning {
     rules: Vec<Ready>,
 }
 
-impl Meaning {
-    /// What `profile` says of the number `number` of `arch`.
-    pub fn new(profile: &Seccomp, arch: Arch, number: u32) -> Self {
+/// What a profile says of the calls of an architecture.
+pub struct Meanings {
+    named: HashMap<u32, Meaning>,
+    other: Meaning,
+}
+
+impl Meanings {
+    /// Goes through the rules in the order in which they stand.
+    pub fn new(profile: &Seccomp, arch: Arch) -> Self {
         let default = verdict(&profile.default_action, profile.default_errno_ret);
-        let mut rules = Vec::new();
+        let meaning = || Meaning {
+            arch,
+            default,
+            rules: Vec::new(),
+        };
+        let mut named: HashMap<u32, Meaning> = HashMap::new();
+        let mut add = |number, verdict, conditions: &[Arg]| {
+            let conditions = conditions.iter().filter(|c| !empty(arch, c));
+            let rule = Ready {
+                verdict,
+                conditions: conditions.cloned().collect(),
+            };
+            let meaning = named.entry(number).or_insert_with(meaning);
+            meaning.rules.push(rule);
+        };
         for rule in &profile.syscalls {
             let verdict = verdict(&rule.action, rule.errno_ret);
             if verdict == default {
@@ -98,38 +120,34 @@ impl Meaning {
             }
             for name in &rule.names {
                 for conditions in alternatives(rule) {
-                    if arch.number(name) == Some(number) {
-                        let conditions = conditions.clone();
-                        rules.push(Ready {
-                            verdict,
-                            conditions,
-                        });
+                    if let Some(number) = arch.number(name) {
+                        add(number, verdict, &conditions);
                     }
-                    if let Some(call) = multiplexed(arch, number, name) {
+                    if let Some((number, call)) = multiplexed(arch, name) {
                         let mut conditions = conditions;
                         conditions.retain(|c| c.index != 0);
                         conditions.push(equal(0, call));
-                        rules.push(Ready {
-                            verdict,
-                            conditions,
-                        });
+                        add(number, verdict, &conditions);
                     }
                 }
             }
         }
-        for rule in &mut rules {
-            rule.conditions.retain(|c| !empty(arch, c));
+        for Meaning { rules, .. } in named.values_mut() {
+            if let Some(place) = rules.iter().position(|r| r.conditions.is_empty()) {
+                *rules = vec![rules.swap_remove(place)];
+            }
         }
-        if let Some(place) = rules.iter().position(|r| r.conditions.is_empty()) {
-            rules = vec![rules.swap_remove(place)];
-        }
-        Self {
-            arch,
-            default,
-            rules,
-        }
+        let other = meaning();
+        Self { named, other }
     }
 
+    /// What is said of a number.
+    pub fn of(&self, number: u32) -> &Meaning {
+        self.named.get(&number).unwrap_or(&self.other)
+    }
+}
+
+impl Meaning {
     /// Verdicts of the rules that hold, or the default's: one, unless rules conflict.
     pub fn verdicts(&self, args: &[u64; 6]) -> Vec<u32> {
         let holds = |c: &Arg| holds(self.arch, c, args[c.index as usize]);
@@ -154,7 +172,7 @@ impl Meaning {
             for c in &random.pick(&self.rules).conditions {
                 let arg = &mut args[c.index as usize];
                 let inside = match c.op.as_str() {
-                    "SCMP_CMP_MASKED_EQ" => c.value & c.value_two | random.bits() & !c.value,
+                    "SCMP_CMP_MASKED_EQ" => (c.value & c.value_two) | (random.bits() & !c.value),
                     "SCMP_CMP_LT" => c.value.wrapping_sub(1),
                     "SCMP_CMP_GT" | "SCMP_CMP_NE" => c.value.wrapping_add(1),
                     _ => c.value,
@@ -162,7 +180,7 @@ impl Meaning {
                 *arg = match random.below(12) {
                     0 => inside.wrapping_add(1),
                     1 => inside.wrapping_sub(1),
-                    2 => inside ^ 1 << random.below(64),
+                    2 => inside ^ (1 << random.below(64)),
                     _ => inside,
                 };
             }
@@ -174,11 +192,12 @@ impl Meaning {
         self.rules.iter().any(|r| !r.conditions.is_empty())
     }
 
-    /// Whether libseccomp 2.5.4 may go astray: there are several rules, and not each is one
-    /// plain equality.
-    pub fn is_tangled(&self) -> bool {
-        let plain = |r: &Ready| matches!(&r.conditions[..], [c] if c.op == "SCMP_CMP_EQ");
-        self.rules.len() > 1 && !self.rules.iter().all(plain)
+    /// Whether more than equalities, masked or not, are asked.
+    pub fn orders(&self) -> bool {
+        let equality = |c: &Arg| matches!(c.op.as_str(), "SCMP_CMP_EQ" | "SCMP_CMP_MASKED_EQ");
+        self.rules
+            .iter()
+            .any(|r| !r.conditions.iter().all(equality))
     }
 }
 
@@ -191,18 +210,16 @@ fn alternatives(rule: &Rule) -> Vec<Vec<Arg>> {
     }
 }
 
-fn multiplexed(arch: Arch, number: u32, name: &str) -> Option<u64> {
+/// The multiplexer that reaches a call, and its first argument then.
+fn multiplexed(arch: Arch, name: &str) -> Option<(u32, u64)> {
     if !multiplexes(arch) {
         return None;
     }
-    if arch.number("socketcall") == Some(number) {
-        return SOCKETCALL
-            .iter()
-            .position(|n| *n == name)
-            .map(|n| n as u64 + 1);
+    if let Some(place) = SOCKETCALL.iter().position(|n| *n == name) {
+        return Some((arch.number("socketcall")?, place as u64 + 1));
     }
     let (_, call) = IPC.iter().find(|(n, _)| *n == name)?;
-    (arch.number("ipc") == Some(number)).then_some(*call)
+    Some((arch.number("ipc")?, *call))
 }
 
 fn equal(index: u32, value: u64) -> Arg {
@@ -241,8 +258,8 @@ fn holds(arch: Arch, c: &Arg, arg: u64) -> bool {
     }
 }
 
-/// What a filter for `listed` does with a call, numbers and rules aside: `None` if the
-/// profile decides, and then for which architecture.
+/// The architecture for whose calls a filter for `listed` takes a call, or the verdict
+/// that it has if it is none of them.
 pub fn arch_of(listed: &[Arch], audit: u32, number: u32) -> Result<Arch, u32> {
     const X32_BIT: u32 = 0x4000_0000;
     let has = |arch: Arch| listed.contains(&arch);

@@ -27,7 +27,9 @@ const CELLS: usize = LARGEST + 1 + PRIVATE_COUNT;
 pub(super) struct Calls {
     arch: Arch,
     facts: &'static Facts,
-    cells: [Cell; CELLS],
+    cells: Vec<Cell>,
+    /// No ordinary call from this number on is touched or named.
+    end: usize,
     /// Rules with conditions.
     lists: Vec<Vec<Link>>,
     /// The largest ordinary number that any rule names.
@@ -48,7 +50,8 @@ impl Calls {
         Self {
             arch,
             facts: arch.facts(),
-            cells: [Cell::Untouched; CELLS],
+            cells: vec![Cell::Untouched; CELLS],
+            end: 1,
             lists: Vec::new(),
             largest: None,
         }
@@ -68,6 +71,7 @@ impl Calls {
         let number = name.number(self.facts.column);
         if number & PRIVATE == 0 {
             self.largest = self.largest.max(Some(number));
+            self.end = self.end.max(usize::from(number) + 1);
         }
     }
 
@@ -128,7 +132,10 @@ impl Calls {
 
     fn cell(&mut self, number: u16) -> Option<&mut Cell> {
         let place = match number & PRIVATE {
-            0 => usize::from(number),
+            0 => {
+                self.end = self.end.max(usize::from(number) + 1);
+                usize::from(number)
+            }
             _ => LARGEST + usize::from(number & !PRIVATE),
         };
         self.cells.get_mut(place)
@@ -201,38 +208,42 @@ impl Calls {
     /// to `default`, those after the last that somebody names to `newer`.
     pub(super) fn runs(&self, graph: &mut Graph, runs: &mut Runs, default: Id, newer: Id) {
         let base = self.facts.base;
-        // No ordinary call has the number zero on s390, whose kernel shows a number that it
-        // does not know as zero.
-        let unknown_is_zero = matches!(self.arch, Arch::S390 | Arch::S390x);
         let newer = if self.largest.is_some() {
             newer
         } else {
             default
         };
+        // No ordinary call has the number zero on s390, whose kernel shows a number that it
+        // does not know as zero.
+        let unknown_is_zero = matches!(self.arch, Arch::S390 | Arch::S390x);
+        let untouched = |number: usize| {
+            let after = self.largest.is_none_or(|last| number > usize::from(last));
+            if after || number == 0 && unknown_is_zero {
+                newer
+            } else {
+                default
+            }
+        };
         let mut last = (None, default);
-        for (number, cell) in (0..).zip(&self.cells) {
-            let ordinary = usize::from(number) <= LARGEST;
-            let id = match *cell {
-                Cell::Always(verdict) if last.0 == Some(verdict) => last.1,
-                Cell::Always(verdict) => {
-                    last = (Some(verdict), graph.verdict(verdict));
-                    last.1
-                }
-                Cell::Depends(list) => self.depend(graph, list, default),
-                Cell::Untouched if number == 0 && unknown_is_zero => newer,
-                Cell::Untouched if ordinary && Some(number) > self.largest => newer,
-                Cell::Untouched => default,
-            };
-            if ordinary {
-                runs.from(base + u32::from(number), id);
-            } else if self.arch == Arch::Arm {
-                runs.from(self.facts.number(PRIVATE | (number - LARGEST as u16)), id);
+        let mut id = |graph: &mut Graph, cell: Cell, untouched: Id| match cell {
+            Cell::Untouched => untouched,
+            Cell::Always(verdict) if last.0 == Some(verdict) => last.1,
+            Cell::Always(verdict) => {
+                last = (Some(verdict), graph.verdict(verdict));
+                last.1
             }
-            if usize::from(number) == LARGEST {
-                runs.from(base + u32::from(number) + 1, newer);
-            }
+            Cell::Depends(list) => self.depend(graph, list, default),
+        };
+        for (number, cell) in self.cells.iter().enumerate().take(self.end) {
+            let id = id(graph, *cell, untouched(number));
+            runs.from(base + number as u32, id);
         }
+        runs.from(base + self.end as u32, newer);
         if self.arch == Arch::Arm {
+            for (number, cell) in (1..).zip(self.cells.iter().skip(LARGEST + 1)) {
+                let id = id(graph, *cell, default);
+                runs.from(ARM_PRIVATE + number, id);
+            }
             runs.from(ARM_PRIVATE + PRIVATE_COUNT as u32 + 1, default);
         }
     }

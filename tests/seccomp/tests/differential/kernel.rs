@@ -1,29 +1,31 @@
-//! Filters in the running kernel. A child of this program loads one and makes calls.
+//! Filters in the running kernel. A child of this program loads one, by the same calls as
+//! a container does, and makes calls.
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::c_long;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 
 use pipkin_plan::seccomp::{Arch, Filter, compile};
-use pipkin_seccomp_diff::{REAL, data, parse, raw, run};
+use pipkin_seccomp_diff::random::Random;
+use pipkin_seccomp_diff::{REAL, calls, data, parse, raw, run};
 use serde_json::{Value, json};
 
 /// The argument that makes the test program such a child.
 pub const LOAD: &str = "--load";
 
 /// A call: number, arguments.
-type Call = (i64, [u64; 6]);
+type Call = (u32, [u64; 6]);
 
 /// What came of a child: an errno or 0 for each call, lines of its status, its end.
 struct Outcome {
-    results: Vec<i64>,
+    results: Vec<u32>,
     status: String,
     end: ExitStatus,
 }
 
-fn number(name: &str) -> i64 {
-    i64::from(Arch::NATIVE.number(name).expect(name))
+fn number(name: &str) -> u32 {
+    Arch::NATIVE.number(name).expect(name)
 }
 
 fn call(name: &str) -> Call {
@@ -33,14 +35,13 @@ fn call(name: &str) -> Call {
 fn try_out(filter: &Filter, calls: &[Call]) -> Outcome {
     let mut child = Command::new(std::env::current_exe().expect("own path"))
         .arg(LOAD)
-        .arg(filter.flags.to_string())
-        .arg(serde_json::to_string(calls).expect("calls"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("own program");
     let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(&filter.to_bytes()).expect("a reader");
+    let question = (filter.flags, filter.to_bytes(), calls);
+    serde_json::to_writer(&mut stdin, &question).expect("a reader");
     drop(stdin);
     let output = child.wait_with_output().expect("a child");
     let text = String::from_utf8(output.stdout).expect("text");
@@ -55,63 +56,39 @@ fn try_out(filter: &Filter, calls: &[Call]) -> Outcome {
     }
 }
 
-/// Loads the filter on standard input with the flags and makes the calls that `args` has.
-pub fn load(args: &[String]) {
-    let flags: c_ulong = args[0].parse().expect("flags");
-    let calls: Vec<Call> = serde_json::from_str(&args[1]).expect("calls");
-    let mut program = Vec::new();
+/// In the child: loads the filter on standard input and makes the calls that follow it.
+pub fn load() {
+    let mut question = Vec::new();
     std::io::stdin()
-        .read_to_end(&mut program)
-        .expect("a program");
-    let fprog = Fprog {
-        len: (program.len() / 8) as u16,
-        filter: program.as_ptr().cast(),
-    };
-    const NO_NEW_PRIVS: c_int = 38;
-    const SET_MODE_FILTER: c_long = 1;
-    // SAFETY: the option takes numbers and no pointer.
-    let result = unsafe {
-        prctl(
-            NO_NEW_PRIVS,
-            1 as c_ulong,
-            0 as c_ulong,
-            0 as c_ulong,
-            0 as c_ulong,
-        )
-    };
-    assert_eq!(result, 0, "PR_SET_NO_NEW_PRIVS");
-    // SAFETY: `fprog` points at as many instructions of 8 bytes as it says, which outlive
-    // the call; the kernel copies them, to any alignment.
-    let result = unsafe { syscall(number("seccomp"), SET_MODE_FILTER, flags, &raw const fprog) };
-    assert!(result >= 0, "seccomp: {}", std::io::Error::last_os_error());
+        .read_to_end(&mut question)
+        .expect("a question");
+    let (flags, program, calls): (u32, Vec<u8>, Vec<Call>) =
+        serde_json::from_slice(&question).expect("a question");
+    pipkin_sys::process::no_new_privs().expect("no_new_privs");
+    pipkin_sys::process::seccomp_filter(&program, flags).expect("the filter");
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let lines = status.lines().filter(|line| line.starts_with("Seccomp"));
     lines.for_each(|line| println!("{line}"));
+    let mut stdout = std::io::stdout();
     for (number, [a, b, c, d, e, f]) in calls {
-        // SAFETY: the calls that the tests ask for take numbers, or pointers for which
-        // they give NULL, and change nothing that Rust relies on.
-        let result = unsafe { syscall(number, a, b, c, d, e, f) };
+        // SAFETY: the calls that the tests ask for are refused by the filter, or take
+        // numbers alone and change nothing that Rust relies on.
+        let result = unsafe { syscall(c_long::from(number), a, b, c, d, e, f) };
         let errno = std::io::Error::last_os_error()
             .raw_os_error()
             .unwrap_or_default();
         println!("= {}", if result == -1 { errno } else { 0 });
+        // Before the next call kills.
+        stdout.flush().expect("a reader");
     }
 }
 
-/// `struct sock_fprog`.
-#[repr(C)]
-struct Fprog {
-    len: u16,
-    filter: *const c_void,
-}
-
 unsafe extern "C" {
-    fn prctl(option: c_int, ...) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
 }
 
 const SIGSYS: i32 = 31;
-const ENOSYS: i64 = 38;
+const ENOSYS: u32 = 38;
 
 fn profile(rules: Value) -> Filter {
     let profile = json!({ "defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules });
@@ -152,13 +129,21 @@ pub fn verdicts() -> String {
     assert!(outcome.status.contains("Seccomp:\t2"), "{}", outcome.status);
     assert!(outcome.end.success());
     for fatal in ["getpgid", "getsid", "getgroups"] {
-        let outcome = try_out(&filter, &[call("getpid"), call(fatal), call("getpid")]);
-        assert_eq!(outcome.results, [77], "{fatal}");
-        // Killing the last thread ends the process with the same signal.
-        assert_eq!(outcome.end.signal(), Some(SIGSYS), "{fatal}");
+        killed(&filter, call(fatal));
+    }
+    if Arch::NATIVE == Arch::X86_64 {
+        // X32 is not listed.
+        killed(&filter, (0x4000_0000 | number("getpid"), [0; 6]));
     }
     flags();
-    outcome.status
+    "errno, log, trace, trap, kill and flags".into()
+}
+
+fn killed(filter: &Filter, fatal: Call) {
+    let outcome = try_out(filter, &[call("getpid"), fatal, call("getpid")]);
+    assert_eq!(outcome.results, [77], "{fatal:?}");
+    // Killing the last thread ends the process with the same signal.
+    assert_eq!(outcome.end.signal(), Some(SIGSYS), "{fatal:?}");
 }
 
 /// The kernel takes every flag.
@@ -183,35 +168,62 @@ fn flags() {
     assert!(try_out(&filter, &[call("geteuid")]).end.success());
 }
 
-/// The kernel does with the real profiles what the interpreter does: every number whose
-/// verdict is an errno, and some that are allowed.
+/// The kernel does with the real profiles what the interpreter does: every number that may
+/// fail by the filter, with arguments for which it does, and some that are allowed.
 pub fn real() -> String {
     const ERRNO: u32 = 0x0005_0000;
-    let mut calls = 0;
+    const ALLOW: u32 = 0x7fff_0000;
+    /// uretprobe(2) and uprobe(2) of x86_64: the kernel's own trampolines make them, it
+    /// asks no filter, and another who makes them gets SIGILL.
+    const UNFILTERED: [u32; 2] = [335, 336];
+    let (mut refused, mut conditional) = (0, 0);
     for name in REAL {
         let profile = parse(&pipkin_seccomp_diff::real(name));
         let filter = compile(&profile, Arch::NATIVE).expect("a filter");
         let program = raw(&filter);
-        let mut tried: Vec<Call> = Vec::new();
-        let mut expected = Vec::new();
         let big_endian = cfg!(target_endian = "big");
-        // Since 6.14 the kernel lets uprobes' own calls pass every filter, and kills who
-        // makes them without a probe.
-        let probes = ["uprobe", "uretprobe"].map(|name| Arch::NATIVE.number(name));
-        for number in (0..700u32).filter(|number| !probes.contains(&Some(*number))) {
-            let data = data(number, Arch::NATIVE.audit(), [0; 6], big_endian);
-            let (verdict, _) = run(&program, &data);
-            if verdict & 0xffff_0000 == ERRNO {
-                tried.push((i64::from(number), [0; 6]));
-                expected.push(i64::from(verdict & 0xffff));
+        let verdict = |(number, args): Call| {
+            let data = data(number, Arch::NATIVE.audit(), args, big_endian);
+            run(&program, &data).0
+        };
+        let mut tried: Vec<Call> = vec![call("getpid")];
+        let mut expected = vec![0];
+        let random = &mut Random::new(11);
+        let values = calls::values(&profile);
+        for number in (0..700).filter(|number| !UNFILTERED.contains(number)) {
+            let mut of_number = 0;
+            for _ in 0..20 {
+                let call = (number, calls::arguments(&values, random));
+                let verdict = verdict(call);
+                if verdict & 0xffff_0000 == ERRNO {
+                    tried.push(call);
+                    expected.push(verdict & 0xffff);
+                    of_number += 1;
+                } else {
+                    assert_eq!(verdict, ALLOW);
+                }
             }
+            refused += usize::from(of_number > 0);
+            conditional += usize::from((1..20).contains(&of_number));
         }
-        tried.push(call("getpid"));
-        expected.push(0);
+        // Of this one, some values are allowed. The query is, and harmless.
+        for argument in [0xffff_ffff, 0x123, 1 << 32, 0xffff_ffff | 1 << 32] {
+            let call = (number("personality"), [argument, 0, 0, 0, 0, 0]);
+            let verdict = verdict(call);
+            assert_eq!(verdict == ALLOW, argument == 0xffff_ffff, "{argument:#x}");
+            tried.push(call);
+            expected.push(if verdict == ALLOW {
+                0
+            } else {
+                verdict & 0xffff
+            });
+        }
         let outcome = try_out(&filter, &tried);
-        assert_eq!(outcome.results, expected, "{name}");
+        assert_eq!(outcome.results.len(), expected.len(), "{:?}", outcome.end);
+        for ((call, result), expected) in tried.iter().zip(outcome.results).zip(expected) {
+            assert_eq!(result, expected, "{name}: {call:x?}");
+        }
         assert!(outcome.end.success());
-        calls += tried.len();
     }
-    format!("{calls} calls")
+    format!("{refused} calls refused, {conditional} of them for some arguments only")
 }

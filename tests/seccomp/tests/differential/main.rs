@@ -1,12 +1,13 @@
 //! The generator's filters against libseccomp's, against the profile by the letter, and
 //! in the kernel.
 //!
-//! libseccomp 2.5.4 itself errs: where a call has several rules, not each of them one plain
-//! equality, it may give a verdict that no rule asks for (it tests the wrong argument,
-//! or changes a part of its tree that two rules share), and with several arguments it may
-//! not even come back; and it may decide without having loaded the call's number. Such
+//! libseccomp 2.5.4 itself errs: where several rules of a call have an inequality or an
+//! order, it may give a verdict that no rule asks for, and with several arguments it may
+//! not even come back; and its programs may compare a word that was not loaded. Such
 //! calls are counted, shown to be of that kind, and judged by the letter of the profile
-//! alone.
+//! alone, as all calls are.
+//!
+//! `PIPKIN_PROFILES=5000 cargo test -p pipkin-seccomp-diff -- random` looks further.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +25,7 @@ mod tables;
 /// A test's name and what it does; what it returns is worth showing.
 type Test = (&'static str, fn() -> String);
 
-const TESTS: [Test; 11] = [
+const TESTS: [Test; 10] = [
     ("tables", tables::agree_with_libseccomp),
     ("real_profiles", profiles::real),
     ("real_profiles_elsewhere", profiles::real_elsewhere),
@@ -33,7 +34,6 @@ const TESTS: [Test; 11] = [
     ("random_any", profiles::any),
     ("random_without_libseccomp", profiles::unknown_to_libseccomp),
     ("newer_is_enosys", profiles::newer),
-    ("anything_at_all", profiles::anything),
     ("kernel_verdicts", kernel::verdicts),
     ("kernel_real_profiles", kernel::real),
 ];
@@ -43,7 +43,7 @@ fn main() {
     match args.first().map(String::as_str) {
         Some(reference::FILTER) => return reference::answer_filter(),
         Some(reference::NUMBERS) => return reference::answer_numbers(),
-        Some(kernel::LOAD) => return kernel::load(&args[1..]),
+        Some(kernel::LOAD) => return kernel::load(),
         // What cargo asks of a test program.
         Some("--list") => return TESTS.iter().for_each(|(name, _)| println!("{name}: test")),
         _ => {}

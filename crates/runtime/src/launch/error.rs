@@ -171,17 +171,24 @@ pub fn sentence(plan: &Plan, failed: Failed, pid: Option<i32>, left: Vec<String>
     }
 }
 
+/// The words of an errno in lower case.
+fn lower(errno: Errno) -> String {
+    errno.to_string().to_lowercase()
+}
+
 /// The words for an error, and whether its number is an errno.
 #[must_use]
 pub fn explain(value: i32, detail: Detail, name: &str) -> (String, bool) {
     let errno = Errno::new(value);
     match detail {
+        // What engines take an exit status of 126 or 127 from is written in lower case.
         Detail::NoInterpreter if !name.is_empty() => {
-            (format!("its interpreter {name}: {errno}"), true)
+            (format!("its interpreter {name}: {}", lower(errno)), true)
         }
-        Detail::None | Detail::NoExecutable | Detail::NotExecutable | Detail::NoInterpreter => {
-            (errno.to_string(), true)
+        Detail::NoExecutable | Detail::NotExecutable | Detail::NoInterpreter => {
+            (lower(errno), true)
         }
+        Detail::None => (errno.to_string(), true),
         Detail::NotInPath => (format!("executable file not found in $PATH: {errno}"), true),
         Detail::OutsideRoot => (format!("it leads outside the root: {errno}"), true),
         Detail::HookStatus => (format!("it ended with status {value}"), false),
@@ -289,4 +296,49 @@ fn hint(op: &PlanOp, errno: Option<i32>, detail: Option<Detail>) -> Option<Strin
         _ => return None,
     };
     Some(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// docker takes 127 from "executable file not found" and "no such file or directory", 126
+    /// from "permission denied" and "is a directory"; podman does in either case.
+    #[test]
+    fn engines_find_their_words() {
+        for (errno, detail, words) in [
+            (
+                Errno::ENOENT,
+                Detail::NotInPath,
+                "executable file not found in $PATH",
+            ),
+            (
+                Errno::ENOENT,
+                Detail::NoExecutable,
+                "no such file or directory",
+            ),
+            (
+                Errno::ENOENT,
+                Detail::NoInterpreter,
+                "no such file or directory",
+            ),
+            (Errno::EACCES, Detail::NotExecutable, "permission denied"),
+            (Errno::EISDIR, Detail::NotExecutable, "is a directory"),
+        ] {
+            let (text, is_errno) = explain(errno.number(), detail, "");
+            assert!(text.contains(words), "{text}");
+            assert!(is_errno);
+        }
+        let (text, _) = explain(2, Detail::NoInterpreter, "/lib/ld.so");
+        assert_eq!(
+            text,
+            "its interpreter /lib/ld.so: no such file or directory"
+        );
+    }
+
+    #[test]
+    fn a_hooks_status_is_no_errno() {
+        let (text, is_errno) = explain(3, Detail::HookStatus, "");
+        assert_eq!((text.as_str(), is_errno), ("it ended with status 3", false));
+    }
 }

@@ -163,6 +163,8 @@ ops! {
     6 ConnectConsole { slot: Slot, path: S, }
     /// The listening socket at which `start` is awaited.
     7 ListenStart { slot: Slot, lock: Slot, }
+    /// Opens the mount namespace that holds nothing but an empty file system.
+    9 OpenPinned { slot: Slot, }
     /// Maps the owners of a detached tree, mount_setattr(2) `MOUNT_ATTR_IDMAP`.
     8 IdmapTree { slot: Slot, uid_map: S, gid_map: S, recursive: bool, }
 
@@ -225,6 +227,8 @@ ops! {
 
     /// Changes the propagation of a mount at a path, mount(2).
     70 Propagation { path: S, flags: u64, }
+    /// setns(2) into the pinned mount namespace, and unshare(2): a copy of its one mount.
+    89 EnterPinned { slot: Slot, }
     /// move_mount(2) of the root over `/`.
     71 AttachRoot { slot: Slot, }
     /// Opens a directory of the root without leaving it.
@@ -255,7 +259,8 @@ ops! {
     84 PivotRoot { slot: Slot, }
     /// Moves the root over `/` and chroot(2), for a root that cannot be pivoted.
     85 MoveRoot { slot: Slot, }
-    /// chroot(2) alone.
+    /// chroot(2) alone: the host's root is not above it (a pinned mount namespace), or stays
+    /// (no mount namespace of its own).
     86 Chroot { slot: Slot, }
     /// Writes a kernel parameter through a procfs of our own.
     87 Sysctl { proc: Slot, path: S, value: S, }

@@ -166,6 +166,7 @@ impl fmt::Display for PlanOp {
                     Text(path)
                 )
             }
+            Self::OpenPinned { .. } => f.write_str("open the empty mount namespace"),
             Self::OpenNull { .. } => f.write_str("open_tree /dev/null"),
             Self::OpenDevice {
                 path, major, minor, ..
@@ -235,6 +236,7 @@ impl PlanOp {
             Self::Propagation { path, flags } => {
                 write!(f, "mount {} {}", Bits(*flags, &FLAGS), Text(path))
             }
+            Self::EnterPinned { .. } => f.write_str("setns and unshare the empty mount namespace"),
             Self::AttachRoot { .. } => f.write_str("move_mount root to /"),
             Self::OpenIn { path, .. } => write!(f, "openat2 {}", Text(path)),
             Self::Mount {

@@ -24,8 +24,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     process::check(process)?;
     let none = Linux::default();
     let linux = config.linux.as_ref().unwrap_or(&none);
-    let namespaces = Namespaces::new(linux)?;
+    let mut namespaces = Namespaces::new(linux)?;
     check(config, &namespaces)?;
+    namespaces.pinned = starts_empty(config, request, host, &namespaces);
     let env = process::environment(process)?;
     let filter = match &linux.seccomp {
         Some(profile) => Some(seccomp::compile(profile, seccomp::Arch::NATIVE)?),
@@ -138,6 +139,24 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     let mut plan = builder.finish(clone);
     plan.limits = limits.0;
     Ok(plan)
+}
+
+/// Whether the container begins from the pinned mount namespace. The kernel lets nobody of
+/// another user namespace in; createContainer hooks and file systems such as overlay need the
+/// host's files; and --no-pivot is for a root that has to stay where it is.
+fn starts_empty(config: &Config, request: &Request, host: &Host, namespaces: &Namespaces) -> bool {
+    let hooks = config
+        .hooks
+        .as_ref()
+        .is_some_and(|hooks| !hooks.create_container.is_empty());
+    let names_host_paths = config.mounts.iter().any(mounts::names_host_paths);
+    host.pinned
+        && namespaces.is_new(flag::MOUNT)
+        && !namespaces.has(flag::USER)
+        && !host.in_user_namespace
+        && !hooks
+        && !names_host_paths
+        && !request.no_pivot
 }
 
 /// What depends on several parts of the configuration.

@@ -14,6 +14,9 @@ pub struct Host {
     /// Signals that the runtime ignores, bit 0 for number 1: what its caller ignored, which
     /// nohup(1) and shells do, must not reach the container.
     pub ignored_signals: u64,
+    /// Whether there is a mount namespace with nothing in it, to begin from instead of a copy
+    /// of the host's mounts.
+    pub pinned: bool,
     /// Which controllers are where.
     pub cgroup: cgroup::Host,
     /// The cgroup hierarchies that are mounted, v1 first.

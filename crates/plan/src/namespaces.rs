@@ -48,6 +48,8 @@ pub struct Namespaces {
     pub new: u64,
     /// Those that are joined.
     pub joined: Vec<Joined>,
+    /// Whether the mount namespace is made from the pinned one, not from the host's.
+    pub pinned: bool,
 }
 
 impl Namespaces {
@@ -144,7 +146,8 @@ impl Namespaces {
         } else {
             0
         };
-        self.new & !(flag::CGROUP | flag::TIME | ipc)
+        let mount = if self.pinned { flag::MOUNT } else { 0 };
+        self.new & !(flag::CGROUP | flag::TIME | ipc | mount)
     }
 }
 

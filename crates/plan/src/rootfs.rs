@@ -44,11 +44,17 @@ pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     if !builder.namespaces.is_new(flag::MOUNT) {
         return Ok(());
     }
-    let slave = PlanOp::Propagation {
-        path: c"/".into(),
-        flags: ms::REC | ms::SLAVE,
-    };
-    builder.container("", slave);
+    if builder.namespaces.pinned {
+        let slot = builder.slot("/linux/namespaces")?;
+        builder.open("/linux/namespaces", PlanOp::OpenPinned { slot });
+        builder.container("/linux/namespaces", PlanOp::EnterPinned { slot });
+    } else {
+        let slave = PlanOp::Propagation {
+            path: c"/".into(),
+            flags: ms::REC | ms::SLAVE,
+        };
+        builder.container("", slave);
+    }
     let slot = builder.root;
     let private = MountAttr {
         propagation: ms::PRIVATE,
@@ -77,7 +83,7 @@ pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 /// Leaves the host's root.
 pub fn enter(builder: &mut Builder<'_>) {
     let slot = builder.root;
-    let op = if !builder.namespaces.is_new(flag::MOUNT) {
+    let op = if builder.namespaces.pinned || !builder.namespaces.is_new(flag::MOUNT) {
         PlanOp::Chroot { slot }
     } else if builder.request.no_pivot {
         PlanOp::MoveRoot { slot }

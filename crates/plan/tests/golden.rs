@@ -151,6 +151,52 @@ fn engines_on_each_layout() {
     }
 }
 
+/// What begins from the pinned mount namespace, and what cannot.
+#[test]
+fn the_empty_mount_namespace() {
+    let host = Host {
+        pinned: true,
+        ..v2()
+    };
+    check("podman-pinned", engine("podman"), &request(), &host);
+    let overlay = json!({"destination": "/data", "type": "overlay", "source": "overlay",
+        "options": ["lowerdir=/a:/b"]});
+    let with_overlay = with(least(), &[("/mounts", json!([overlay]))]);
+    let with_hook = with(
+        least(),
+        &[(
+            "/hooks",
+            json!({"createContainer": [{"path": "/bin/true"}]}),
+        )],
+    );
+    for (config, request) in [
+        (with_overlay, request()),
+        (with_hook, request()),
+        (
+            least(),
+            Request {
+                no_pivot: true,
+                ..request()
+            },
+        ),
+    ] {
+        let config: Config = serde_json::from_value(config).unwrap();
+        let plan = create(&config, &request, &host).unwrap().to_string();
+        assert!(plan.contains("clone3 mount,"), "{plan}");
+    }
+    let config: Config = serde_json::from_value(least()).unwrap();
+    let plan = create(
+        &config,
+        &request(),
+        &Host {
+            in_user_namespace: true,
+            ..host
+        },
+    )
+    .unwrap();
+    assert!(plan.to_string().contains("pivot_root"));
+}
+
 #[test]
 fn run_does_not_wait_for_start() {
     let request = Request {

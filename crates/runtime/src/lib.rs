@@ -12,6 +12,7 @@ pub mod image;
 mod launch;
 pub mod lifecycle;
 pub mod log;
+mod pin;
 pub mod probe;
 pub mod request;
 pub mod store;

@@ -1,5 +1,6 @@
 //! **Host**: probing what is there, with as few system calls as that takes.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use pipkin_plan::{Hierarchy, Host, cgroup};
@@ -7,7 +8,7 @@ use pipkin_spec::Config;
 
 use crate::cgroup::{Layout, Location};
 use crate::request::{CgroupManager, Global};
-use crate::{Result, caller};
+use crate::{Result, caller, pin};
 
 /// The host, and where the container's cgroup goes.
 pub struct Probed {
@@ -15,13 +16,24 @@ pub struct Probed {
     pub host: Host,
     /// What making the group needs to know; absent where there is none.
     pub group: Option<(Layout, Location)>,
+    /// The empty mount namespace that containers begin from.
+    pub pinned: Option<OwnedFd>,
+}
+
+/// Whether probing may leave something behind that later starts use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Touch {
+    /// It only looks.
+    Nothing,
+    /// It makes the pinned mount namespace where that is missing.
+    Pin,
 }
 
 /// Looks at the host.
 ///
 /// # Errors
 /// A cgroup path that cannot be.
-pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
+pub fn probe(global: &Global, config: &Config, id: &str, touch: Touch) -> Result<Probed> {
     let (uid, _) = caller::ids();
     let in_user_namespace = in_user_namespace();
     let mut host = Host {
@@ -65,7 +77,17 @@ pub fn probe(global: &Global, config: &Config, id: &str) -> Result<Probed> {
     } else {
         host.cgroup = cgroup::Host::default();
     }
-    Ok(Probed { host, group })
+    let pinned = match touch {
+        _ if uid != 0 || in_user_namespace => None,
+        Touch::Nothing => pin::open(),
+        Touch::Pin => pin::open_or_make(),
+    };
+    host.pinned = pinned.is_some();
+    Ok(Probed {
+        host,
+        group,
+        pinned,
+    })
 }
 
 /// The hierarchies, with the container's group in each.

@@ -35,6 +35,11 @@ impl Walk {
             StageOp::Domainname { name } => process::setdomainname(name.to_bytes())?,
 
             StageOp::Propagation { path, flags } => mount::mount(None, path, None, flags, None)?,
+            StageOp::EnterPinned { slot } => {
+                let mounts = process::clone::NEWNS;
+                process::setns(self.fd(slot)?, mounts as u32)?;
+                process::unshare(mounts)?;
+            }
             StageOp::AttachRoot { slot } => {
                 mount::move_mount(self.fd(slot)?, pipkin_sys::AT_FDCWD, c"/")?;
             }
@@ -210,6 +215,7 @@ impl Walk {
             | StageOp::OpenTree { .. }
             | StageOp::OpenNamespace { .. }
             | StageOp::OpenNull { .. }
+            | StageOp::OpenPinned { .. }
             | StageOp::OpenDevice { .. }
             | StageOp::ConnectConsole { .. }
             | StageOp::ListenStart { .. }

@@ -220,35 +220,105 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<(i32, Fd)> {
 }
 
 extern "C" fn sleeper(_: *mut u8) -> ! {
+    end_with_parent();
     loop {
         // SAFETY: no memory is passed; it waits for a signal, and only SIGKILL comes through.
         let _ = unsafe { call!(PPOLL, 0, 0, 0, 0, 0) };
     }
 }
 
+/// PR_SET_PDEATHSIG: who is killed leaves no helper behind.
+fn end_with_parent() {
+    let _ = prctl(1, 9, 0);
+}
+
 /// Calls `with` with the id of a process that is alone in a new user namespace, and ends that
 /// process afterwards: an id-mapped mount needs the namespace, not the process.
 pub fn with_user_namespace<T>(with: impl FnOnce(i32) -> T) -> Result<T> {
+    hold(clone::NEWUSER, sleeper, core::ptr::null_mut(), with)
+}
+
+/// What the child of [`with_empty_mount_namespace`] shares with its parent.
+struct Emptied {
+    /// The end of a pipe that it writes to when it is done.
+    done: Fd,
+}
+
+extern "C" fn empty_mounts(context: *mut u8) -> ! {
+    // SAFETY: `hold` passes the context of `with_empty_mount_namespace`, which lives until this
+    // process is waited for, and which nobody writes to.
+    let shared = unsafe { &*context.cast::<Emptied>() };
+    end_with_parent();
+    let error = leave_all_mounts().err().map_or(0, Errno::number);
+    let _ = crate::fs::write(shared.done, &error.to_le_bytes());
+    sleeper(core::ptr::null_mut())
+}
+
+/// Replaces all mounts of this mount namespace by an empty, read-only file system.
+fn leave_all_mounts() -> Result<()> {
+    use crate::mount;
+    const REC_PRIVATE: u64 = 1 << 14 | 1 << 18;
+    const RDONLY_NOSUID_NODEV_NOEXEC: u64 = 0xf;
+    mount::mount(None, c"/", None, REC_PRIVATE, None)?;
+    let context = mount::fsopen(c"tmpfs")?;
+    mount::fsconfig_string(context, c"mode", c"0755")?;
+    mount::fsconfig_flag(context, c"ro")?;
+    mount::fsconfig_create(context)?;
+    let empty = mount::fsmount(context, RDONLY_NOSUID_NODEV_NOEXEC)?;
+    mount::move_mount(empty, crate::AT_FDCWD, c"/")?;
+    crate::fs::fchdir(empty)?;
+    mount::pivot_root_here()?;
+    mount::umount(c".", mount::MNT_DETACH)
+}
+
+/// Calls `with` with the id of a process that is alone in a new mount namespace, whose only
+/// mount is an empty, read-only file system, and ends that process afterwards.
+pub fn with_empty_mount_namespace<T>(with: impl FnOnce(i32) -> T) -> Result<T> {
+    let (read, write) = crate::fs::pipe()?;
+    let mut shared = Emptied { done: write };
+    let context = (&raw mut shared).cast();
+    let result = hold(clone::NEWNS, empty_mounts, context, |pid| {
+        let mut error = [0u8; 4];
+        crate::fs::read(read, &mut error)?;
+        match i32::from_le_bytes(error) {
+            0 => Ok(with(pid)),
+            number => Err(Errno::new(number)),
+        }
+    });
+    crate::fs::close(read);
+    crate::fs::close(write);
+    result?
+}
+
+/// Makes a process with new namespaces that shares this one's memory, calls `with` with its
+/// id, and ends it.
+fn hold<T>(
+    flags: u64,
+    entry: extern "C" fn(*mut u8) -> !,
+    context: *mut u8,
+    with: impl FnOnce(i32) -> T,
+) -> Result<T> {
     const SIGKILL: i32 = 9;
+    const STACK: usize = 16384;
     /// Its address is its own, and aligned as the calling conventions want.
     #[repr(C, align(16))]
-    struct Stack(core::mem::MaybeUninit<[u8; 4096]>);
+    struct Stack(core::mem::MaybeUninit<[u8; STACK]>);
     let mut stack = Stack(core::mem::MaybeUninit::uninit());
     let mut arguments = [
-        clone::VM | clone::NEWUSER,
+        clone::VM | flags,
         0,
         0,
         0,
         0,
         stack.0.as_mut_ptr() as u64,
-        4096,
+        STACK as u64,
         0,
     ];
     let blocked = block_signals()?;
     // SAFETY: `arguments` is valid and names `stack`, which outlives the child: it is killed and
-    // waited for below. The child makes only a system call, with all signals blocked.
-    let pid =
-        unsafe { raw::clone3_call(arguments.as_mut_ptr(), 64, sleeper, core::ptr::null_mut()) };
+    // waited for below. The child makes only system calls, with all signals blocked, and writes
+    // to nothing but its stack.
+    let pid = unsafe { raw::clone3_call(arguments.as_mut_ptr(), 64, entry, context) };
     set_signal_mask(blocked)?;
     let pid = pid? as i32;
     let result = with(pid);

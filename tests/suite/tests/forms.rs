@@ -161,3 +161,83 @@ fn what_the_caller_ignores_is_not_ignored_inside() {
     assert_eq!(mask("SigIgn:") & 0x7fff_ffff, 0, "{seen}");
     assert_eq!(mask("SigBlk:"), 0, "{seen}");
 }
+
+/// What the host mounts later arrives in a slave and in a shared mount; what the container
+/// mounts arrives on the host from the shared one alone.
+#[test]
+fn mounts_that_come_later() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "containerd", &["/bin/sleep", "300"]);
+    let host = scratch.dir().join("host");
+    std::fs::create_dir(&host).expect("make a directory");
+    let host = host.to_string_lossy().into_owned();
+    for (kind, place) in [
+        ("rprivate", "/private"),
+        ("rslave", "/slave"),
+        ("rshared", "/shared"),
+    ] {
+        bundle.mount("bind", &host, place, &["rbind", kind]);
+    }
+    bundle.write();
+    let id = scratch.unique();
+    let program = runtime.path.to_string_lossy().into_owned();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let script = format!(
+        "set -e; mount -t tmpfs tmpfs {host}; mount --make-shared {host}; mkdir {host}/late {host}/own
+         run() {{ {program} --root {root} \"$@\"; }}
+         run run -d -b {bundle} {id} </dev/null >/dev/null 2>&1
+         trap 'run delete --force {id}' EXIT
+         pid=$(run state {id} | jq .pid)
+         mount -t tmpfs tmpfs {host}/late
+         seen() {{ grep -c \" $2 \" /proc/$1/mountinfo || :; }}
+         for place in private slave shared; do seen $pid /$place/late; done
+         nsenter -m -t $pid /bin/busybox mount -t tmpfs tmpfs /slave/own
+         seen self {host}/own
+         nsenter -m -t $pid /bin/busybox mount -t tmpfs tmpfs /shared/own
+         seen self {host}/own",
+        bundle = bundle.path(),
+    );
+    let words = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let seen = Run::new(&scratch, &words).ok().stdout;
+    assert_eq!(seen, "0\n1\n1\n0\n1\n");
+}
+
+/// The pinned mount namespace is made by whoever comes first, also when many come at once.
+#[test]
+fn many_first_starts_at_once() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let bundle = Bundle::new(&scratch, "containerd", &["/bin/true"]);
+    let program = runtime.path.to_string_lossy().into_owned();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let script = format!(
+        "mkdir -p /run/pipkin; mount -t tmpfs -o mode=700 tmpfs /run/pipkin; failed=0; jobs=
+         for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+             jq --arg number $number '.linux.cgroupsPath += $number' {bundle}/config.json >{bundle}/$number.json
+             {program} --root {root} run -b {bundle} -f $number.json {id}-$number & jobs=\"$jobs $!\"
+         done
+         for job in $jobs; do wait $job || failed=1; done
+         grep -c ' /run/pipkin/@mnt ' /proc/self/mountinfo
+         exit $failed",
+        bundle = bundle.path(),
+        id = scratch.unique(),
+    );
+    let words = [
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let seen = Run::new(&scratch, &words).ok().stdout;
+    assert_eq!(seen, "1\n");
+}

@@ -16,6 +16,35 @@ use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::namespaces::flag;
 
+/// File systems that are made of nothing: neither their source nor their options name a path
+/// of the host.
+const SELF_CONTAINED: [&str; 16] = [
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "fusectl",
+    "hugetlbfs",
+    "mqueue",
+    "proc",
+    "ramfs",
+    "securityfs",
+    "sysfs",
+    "tmpfs",
+    "tracefs",
+];
+
+/// Whether the kernel looks paths of the host up when it makes this mount: then it has to be
+/// made where the host's files are. The source of a bind mount is opened before.
+pub fn names_host_paths(mount: &Mount) -> bool {
+    let kind = mount.kind.as_deref().unwrap_or_default();
+    let bind = kind == "bind" || Options::new(&mount.options).bind.is_some();
+    !bind && !SELF_CONTAINED.contains(&kind)
+}
+
 /// One mount on its way into the plan.
 struct Request<'m> {
     mount: &'m Mount,

@@ -43,6 +43,8 @@ pub struct Launch<'a> {
     pub state: State,
     /// Where the cgroup goes.
     pub group: Option<&'a (Layout, Location)>,
+    /// The empty mount namespace that the container may begin from.
+    pub pinned: Option<&'a OwnedFd>,
     /// Whether a hierarchy of control groups that may not be written to is a failure even
     /// where no limit needs it: `--rootless=false`.
     pub needs_group: bool,

@@ -101,6 +101,10 @@ impl<'a> Performer<'a> {
                 let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
                 self.set(*slot, file)
             }
+            PlanOp::OpenPinned { slot } => {
+                let pinned = self.launch.pinned.ok_or(Failed::from(Errno::ENOENT))?;
+                self.set(*slot, pinned.try_clone()?)
+            }
             PlanOp::OpenNull { slot } => {
                 let tree = open_device(c"/dev/null", mode::CHARACTER, (1, 3))?;
                 self.set(*slot, tree)

@@ -15,7 +15,7 @@ use pipkin_spec::{Config, ContainerState, OCI_VERSION, Status};
 use crate::config::{self, Bundle};
 use crate::launch::{self, Launch, Launched, explain, hint_for};
 use crate::log::Level;
-use crate::probe::{self, Probed};
+use crate::probe::{self, Probed, Touch};
 use crate::request::{
     CreateRequest, Global, ListEntry, PlanRequest, Rootless, RunRequest, TryRequest,
 };
@@ -34,9 +34,14 @@ struct Planned {
 }
 
 /// Reads the configuration, looks at the host and makes the plan. Nothing is changed.
-fn make_plan(global: &Global, create: &CreateRequest, until: Until) -> Result<Planned> {
+fn make_plan(
+    global: &Global,
+    create: &CreateRequest,
+    until: Until,
+    touch: Touch,
+) -> Result<Planned> {
     let bundle = config::read(create)?;
-    plan_bundle(global, create, bundle, until)
+    plan_bundle(global, create, bundle, until, touch)
 }
 
 fn plan_bundle(
@@ -44,9 +49,10 @@ fn plan_bundle(
     create: &CreateRequest,
     bundle: Bundle,
     until: Until,
+    touch: Touch,
 ) -> Result<Planned> {
     store::check_id(&create.id)?;
-    let probed = probe::probe(global, &bundle.config, &create.id)?;
+    let probed = probe::probe(global, &bundle.config, &create.id, touch)?;
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let request = Request {
         id: create.id.clone(),
@@ -90,6 +96,7 @@ fn perform(
         entry: &entry,
         state: new_state(create, planned),
         group: planned.probed.group.as_ref(),
+        pinned: planned.probed.pinned.as_ref(),
         needs_group: global.rootless == Rootless::False,
         fault: global.inject_fault.unwrap_or(0),
     });
@@ -189,7 +196,7 @@ fn pending(plan: &Plan) -> Vec<Pending> {
 /// # Errors
 /// What is wrong with the configuration, or the step that failed; nothing is left behind.
 pub fn create(global: &Global, request: &CreateRequest) -> Result<()> {
-    let planned = make_plan(global, request, Until::Created)?;
+    let planned = make_plan(global, request, Until::Created, Touch::Pin)?;
     perform(global, request, &planned).map(drop)
 }
 
@@ -283,7 +290,7 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
 /// # Errors
 /// Those of [`create`] and [`start`].
 pub fn run(global: &Global, request: &RunRequest) -> Result<u8> {
-    let planned = make_plan(global, &request.create, Until::Running)?;
+    let planned = make_plan(global, &request.create, Until::Running, Touch::Pin)?;
     run_planned(global, request, &planned)
 }
 
@@ -315,7 +322,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
 /// Those of [`run`].
 pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
     let (create, bundle) = throwaway::bundle(global, request)?;
-    let planned = plan_bundle(global, &create, bundle, Until::Running)?;
+    let planned = plan_bundle(global, &create, bundle, Until::Running, Touch::Pin)?;
     let run = RunRequest {
         create,
         detach: false,
@@ -333,7 +340,9 @@ pub fn plan(global: &Global, request: &PlanRequest) -> Result<String> {
     if create.id.is_empty() {
         "plan".clone_into(&mut create.id);
     }
-    Ok(make_plan(global, &create, Until::Created)?.plan.to_string())
+    Ok(make_plan(global, &create, Until::Created, Touch::Nothing)?
+        .plan
+        .to_string())
 }
 
 /// A container that exists.

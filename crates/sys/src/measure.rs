@@ -63,9 +63,20 @@ impl Usage {
 
 /// What this process has used so far.
 pub fn usage() -> Result<Usage> {
+    const RUSAGE_SELF: usize = 0;
+    getrusage(RUSAGE_SELF)
+}
+
+/// What all its children have used that it has waited for, with those that they waited for.
+pub fn usage_of_children() -> Result<Usage> {
+    const RUSAGE_CHILDREN: usize = usize::MAX;
+    getrusage(RUSAGE_CHILDREN)
+}
+
+fn getrusage(who: usize) -> Result<Usage> {
     let mut out: Raw = [0; 18];
-    // SAFETY: the kernel writes one `struct rusage`; the other argument is RUSAGE_SELF.
-    unsafe { raw::syscall(GETRUSAGE, [0, out.as_mut_ptr() as usize, 0, 0, 0, 0])? };
+    // SAFETY: the kernel writes one `struct rusage`.
+    unsafe { raw::syscall(GETRUSAGE, [who, out.as_mut_ptr() as usize, 0, 0, 0, 0])? };
     Ok(Usage::new(&out))
 }
 

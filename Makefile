@@ -8,7 +8,8 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO
 
-.PHONY: build build-tests demo test check lint deny clean deps-build deps-test
+.PHONY: build build-tests build-bench demo test check bench bench-mounts lint deny clean \
+	deps-build deps-test deps-bench
 
 build: deps-build
 	scripts/build pipkin bin/pipkin
@@ -26,6 +27,24 @@ test: deps-test build-tests lint check
 check:
 	$(CARGO) test --workspace --no-fail-fast
 
+# The programs that are measured beside pipkin, and the one that measures.
+build-bench: build
+	scripts/build pipkin-bench bin/bench/pipkin-bench
+	for program in floor mounts nothing seccomp; do \
+		scripts/build pipkin-bench bin/bench/$$program $$program || exit; \
+	done
+
+# Compares pipkin with other runtimes. QUICK=1 takes less than two minutes and leaves its
+# report in target/bench; RUNTIMES=NAME=PATH,... adds runtimes; OUT says where to write.
+bench: deps-bench build-bench
+	bin/bench/pipkin-bench $(if $(QUICK),--quick) $(if $(OUT),--out $(OUT)) \
+		$(if $(RUNTIMES),--runtimes $(RUNTIMES))
+
+# What an empty string for data costs mount(2).
+bench-mounts: deps-build
+	scripts/build pipkin-bench bin/bench/mounts mounts
+	bin/bench/mounts
+
 lint:
 	scripts/lint
 
@@ -40,4 +59,7 @@ deps-build:
 	scripts/deps build
 
 deps-test:
+	scripts/deps build test
+
+deps-bench:
 	scripts/deps build test

@@ -19,6 +19,8 @@ mod raw;
 pub mod arena;
 pub mod bpf;
 pub mod fs;
+#[cfg(feature = "measure")]
+pub mod measure;
 pub mod mount;
 pub mod process;
 pub mod program;

@@ -1,0 +1,176 @@
+//! The axes whose measure is the time of a whole run.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::Command;
+
+use pipkin_sys::mount::{self, ms};
+use pipkin_sys::process::{self, clone};
+
+use crate::report::Report;
+use crate::world::{CONFIGURATIONS, Subject, World};
+use crate::{Result, runtime};
+
+/// A subject and the name of its point.
+pub type Point = (String, Subject);
+
+/// Runs every runtime on every point by turns, each time in another order, and records the
+/// times after a warm-up. `before` is called for each point. A runtime that cannot do it is
+/// left out, and said so.
+pub fn compare(
+    world: &World,
+    report: &mut Report,
+    axis: &'static str,
+    points: &[Point],
+    runs: usize,
+    before: &dyn Fn(&str) -> Result<()>,
+) -> Result<()> {
+    const WARM_UP: usize = 2;
+    let mut able: Vec<Vec<bool>> = vec![vec![true; world.runtimes.len()]; points.len()];
+    for round in 0..WARM_UP + runs {
+        for ((name, subject), able) in points.iter().zip(&mut able) {
+            before(name)?;
+            for turn in 0..world.runtimes.len() {
+                // In the first round pipkin comes first: it makes the groups and the mount
+                // points that the floor expects.
+                let turn = (turn + round) % world.runtimes.len();
+                let one = &world.runtimes[turn];
+                if !able[turn] {
+                    continue;
+                }
+                let words = one.run_words(world, subject, &world.id());
+                match one.time_and_processor(world, &words) {
+                    Ok((time, processor)) if round >= WARM_UP => {
+                        report.add(axis, name, &one.name, "us", time);
+                        if axis == "run" {
+                            report.add("processor", name, &one.name, "us", processor);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        able[turn] = false;
+                        report.note(format!("{} cannot do {axis} {name}: {error}", one.name));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whole runs of each configuration, and with and without seccomp.
+pub fn run(world: &World, report: &mut Report) -> Result<()> {
+    let mut points: Vec<Point> = Vec::new();
+    for name in CONFIGURATIONS {
+        points.push((name.to_owned(), world.subject(name, &["/bin/true"])?));
+    }
+    let plain = world.subject("podman", &["/bin/true"])?.without_seccomp();
+    points.push(("podman, no seccomp".to_owned(), plain));
+    let runs = world.runs(200, 25);
+    compare(world, report, "run", &points, runs, &|_| Ok(()))
+}
+
+/// A mount namespace with more mounts, as a busy host has them.
+fn crowded(world: &World, count: usize) -> Result<File> {
+    process::unshare(clone::NEWNS)?;
+    let place = world.scratch.dir().join("crowd");
+    std::fs::create_dir_all(&place)?;
+    let c_path = |path: &std::path::Path| std::ffi::CString::new(path.to_string_lossy().as_bytes());
+    let kind = Some(c"tmpfs");
+    mount::mount(kind, &c_path(&place)?, kind, 0, None)?;
+    let source = place.join("source");
+    std::fs::create_dir(&source)?;
+    let source = c_path(&source)?;
+    // The tmpfs is one of the additional mounts.
+    for number in 1..count {
+        let target = place.join(number.to_string());
+        std::fs::create_dir(&target)?;
+        mount::mount(Some(&source), &c_path(&target)?, None, ms::BIND, None)?;
+    }
+    Ok(File::open("/proc/self/ns/mnt")?)
+}
+
+/// Whole runs on hosts with more mounts.
+pub fn host_mounts(world: &World, report: &mut Report) -> Result<()> {
+    const COUNTS: [usize; 4] = [0, 500, 2000, 5000];
+    let home = File::open("/proc/self/ns/mnt")?;
+    let mut namespaces = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
+    for count in COUNTS {
+        let namespace = match count {
+            0 => home.try_clone()?,
+            _ => crowded(world, count)?,
+        };
+        process::setns(home.as_raw_fd(), 0)?;
+        namespaces.push((count.to_string(), namespace));
+        let subject = world.subject("podman", &["/bin/true"])?;
+        points.push((count.to_string(), subject));
+    }
+    let enter = |name: &str| {
+        if let Some((_, namespace)) = namespaces.iter().find(|(other, _)| other == name) {
+            process::setns(namespace.as_raw_fd(), 0)?;
+        }
+        Ok(())
+    };
+    let runs = world.runs(100, 10);
+    let result = compare(world, report, "host mounts", &points, runs, &enter);
+    process::setns(home.as_raw_fd(), 0)?;
+    result
+}
+
+/// Whole runs with more binds in the configuration.
+pub fn binds(world: &World, report: &mut Report) -> Result<()> {
+    let mut points: Vec<Point> = Vec::new();
+    for count in [10, 100, 500] {
+        let subject = world.subject("podman", &["/bin/true"])?;
+        points.push((count.to_string(), subject.with_binds(count)?));
+    }
+    let runs = world.runs(100, 10);
+    compare(world, report, "binds", &points, runs, &|_| Ok(()))
+}
+
+/// Compiling and loading a filter, alone in a new process.
+pub fn seccomp(world: &World, report: &mut Report) -> Result<()> {
+    for name in ["podman", "containerd", "docker"] {
+        let subject = world.subject(name, &["/bin/true"])?;
+        let config = subject.bundle.dir().join("config.json");
+        for _ in 0..world.runs(200, 40) {
+            let output = Command::new(World::program("seccomp"))
+                .arg(&config)
+                .output()?;
+            let text = String::from_utf8(output.stdout)?;
+            let numbers: Vec<f64> = text
+                .split_whitespace()
+                .filter_map(|word| word.parse().ok())
+                .collect();
+            let [compile, load, instructions] = numbers[..] else {
+                let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+                return Err(format!("seccomp: {text}{complaint}").into());
+            };
+            report.add("seccomp compile", name, "pipkin", "us", compile / 1000.0);
+            report.add("seccomp load", name, "pipkin", "us", load / 1000.0);
+            let both = (compile + load) / 1000.0;
+            report.add("seccomp", name, "pipkin", "us", both);
+            if report.get("instructions", name, "pipkin").is_none() {
+                report.add("instructions", name, "pipkin", "", instructions);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What `make bench-mounts` prints.
+pub fn mounts(world: &World, report: &mut Report) -> Result<()> {
+    let count = world.runs(100_000, 20_000).to_string();
+    let output = Command::new(World::program("mounts")).arg(count).output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    }
+    report.mounts = String::from_utf8(output.stdout)?;
+    let nothing = World::program("nothing");
+    for _ in 0..world.runs(200, 40) {
+        let time = runtime::time(world, &nothing, &[])?;
+        report.add("reference", "nothing", "a static program", "us", time);
+    }
+    Ok(())
+}

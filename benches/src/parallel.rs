@@ -1,0 +1,104 @@
+//! Many starts at once.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use rustix::process::WaitOptions;
+
+use crate::Result;
+use crate::report::Report;
+use crate::runtime::{self, Kind, Runtime};
+use crate::world::{Subject, World};
+
+/// What a run of many gave.
+#[derive(Default)]
+struct Many {
+    times: Vec<f64>,
+    failures: usize,
+    elapsed: Duration,
+}
+
+/// Containers a second, and how long each took, with so many at once.
+pub fn parallel(world: &World, report: &mut Report) -> Result<()> {
+    const CHUNKS: usize = 4;
+    let mut slots: Vec<Subject> = Vec::new();
+    for _ in 0..64 {
+        slots.push(world.subject("podman", &["/bin/true"])?);
+    }
+    for at_once in [1, 8, 64] {
+        let mut results: Vec<Many> = world.runtimes.iter().map(|_| Many::default()).collect();
+        for one in &world.runtimes {
+            // The floor needs the groups and mount points that pipkin makes.
+            batch(world, one, &slots[..at_once], at_once)?;
+        }
+        for _ in 0..CHUNKS {
+            for (one, result) in world.runtimes.iter().zip(&mut results) {
+                let total = match (at_once, one.name.as_str()) {
+                    // What must not fail once.
+                    (64, "pipkin") => 2000,
+                    (64, _) if one.kind == Kind::Floor => world.runs(2000, 400),
+                    (64, _) => world.runs(2000, 200),
+                    _ => world.runs(400, 60),
+                };
+                let many = batch(world, one, &slots[..at_once], total / CHUNKS)?;
+                result.times.extend(many.times);
+                result.failures += many.failures;
+                result.elapsed += many.elapsed;
+            }
+        }
+        let point = at_once.to_string();
+        for (one, result) in world.runtimes.iter().zip(&results) {
+            let rate = result.times.len() as f64 / result.elapsed.as_secs_f64();
+            let failures = result.failures as f64;
+            report.add("rate", &point, &one.name, "containers/s", rate);
+            report.add("failures", &point, &one.name, "", failures);
+            for time in &result.times {
+                report.add("latency", &point, &one.name, "us", *time);
+            }
+            if result.failures > 0 {
+                report.note(format!(
+                    "{}: {} of {} starts failed with {at_once} at once: {}",
+                    one.name,
+                    result.failures,
+                    result.failures + result.times.len(),
+                    world.last_line()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `total` runs, one in each slot at a time.
+fn batch(world: &World, one: &Runtime, slots: &[Subject], total: usize) -> Result<Many> {
+    let mut many = Many::default();
+    let mut running: HashMap<i32, (usize, Instant)> = HashMap::new();
+    let mut begun = 0;
+    let mut free: Vec<usize> = (0..slots.len()).collect();
+    let begin = Instant::now();
+    while begun < total || !running.is_empty() {
+        while begun < total
+            && let Some(slot) = free.pop()
+        {
+            let words = one.run_words(world, &slots[slot], &world.id());
+            let mut command = runtime::command(world, &one.path, &words)?;
+            let start = Instant::now();
+            let pid = i32::try_from(command.spawn()?.id())?;
+            running.insert(pid, (slot, start));
+            begun += 1;
+        }
+        let Some((pid, status)) = rustix::process::wait(WaitOptions::empty())? else {
+            continue;
+        };
+        // Others are containers that a runtime left to the bench.
+        if let Some((slot, start)) = running.remove(&pid.as_raw_nonzero().get()) {
+            free.push(slot);
+            match status.exit_status() {
+                Some(0) => many.times.push(start.elapsed().as_nanos() as f64 / 1000.0),
+                _ => many.failures += 1,
+            }
+        }
+    }
+    many.elapsed = begin.elapsed();
+    Ok(many)
+}

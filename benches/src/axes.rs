@@ -4,7 +4,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 
-use pipkin_sys::mount::{self, ms};
+use pipkin_op::ms;
+use pipkin_sys::mount;
 use pipkin_sys::process::{self, clone};
 
 use crate::report::Report;

@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pipkin_sys::mount::{self, MNT_DETACH, ms};
+use pipkin_op::ms;
+use pipkin_sys::mount::{self, MNT_DETACH};
 use pipkin_sys::process::{self, clone};
 use pipkin_tests::{Bundle, Scratch, host};
 use serde_json::{Value, json};

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use pipkin_op::{attr, ms};
 use pipkin_sys::measure::{self, Usage, mount_with_data_as_is};
-use pipkin_sys::mount::{self, attr, ms};
+use pipkin_sys::mount;
 use pipkin_sys::{AT_FDCWD, fs, process};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;

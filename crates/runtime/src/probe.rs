@@ -6,7 +6,7 @@ use std::path::Path;
 use pipkin_plan::{Hierarchy, Host, cgroup};
 use pipkin_spec::Config;
 
-use crate::cgroup::{Layout, Location};
+use crate::cgroup::{Layout, Location, file};
 use crate::request::{CgroupManager, Global};
 use crate::{Result, caller, pin};
 
@@ -127,7 +127,7 @@ fn kernel() -> (u32, u32) {
 
 /// Whether user ids are mapped otherwise than in the first user namespace.
 fn in_user_namespace() -> bool {
-    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|text| {
+    file::read("/proc/self/uid_map").is_ok_and(|text| {
         let numbers: Vec<&str> = text.split_whitespace().collect();
         numbers != ["0", "0", "4294967295"]
     })
@@ -136,12 +136,8 @@ fn in_user_namespace() -> bool {
 /// The signals that this process ignores, proc_pid_stat(5), field 33.
 fn ignored_signals() -> u64 {
     const IGNORED: usize = 33;
-    let text = std::fs::read("/proc/self/stat").unwrap_or_default();
-    let end = text
-        .iter()
-        .rposition(|&byte| byte == b')')
-        .map_or(0, |at| at + 1);
-    let rest = std::str::from_utf8(text.get(end..).unwrap_or_default()).unwrap_or_default();
+    let text = file::read("/proc/self/stat").unwrap_or_default();
+    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     // The first after the name is field 3.
     let field = rest.split_ascii_whitespace().nth(IGNORED - 3);
     field.and_then(|field| field.parse().ok()).unwrap_or(0)

@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::{Group, Layout, Location};
+use crate::cgroup::{Group, Layout, Location, file};
 use crate::{Error, Result, launch};
 
 const STATE: &str = "state.json";
@@ -335,10 +335,9 @@ impl State {
 /// asked for its status yet. proc_pid_stat(5), fields 3 and 22.
 #[must_use]
 pub fn start_time(pid: i32) -> Option<u64> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = file::read(format!("/proc/{pid}/stat")).ok()?;
     // The name, field 2, may contain anything, but nothing after it contains a parenthesis.
-    let end = text.iter().rposition(|&byte| byte == b')')?;
-    let rest = std::str::from_utf8(text.get(end + 1..)?).ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     match fields.next()? {
         "Z" | "X" => None,

@@ -2,8 +2,9 @@
 
 use core::ffi::CStr;
 
+use pipkin_op::ms;
 use pipkin_sys::fs::{self, oflag};
-use pipkin_sys::mount::{self, ms};
+use pipkin_sys::mount;
 use pipkin_sys::{AT_FDCWD, Errno, Fd, Result, bpf, measure, process};
 
 use crate::profiles::{Derived, Write};

@@ -25,8 +25,9 @@ mod text;
 
 use core::ffi::{CStr, c_char};
 
+use pipkin_op::ms;
 use pipkin_sys::fs::{self, mode, oflag};
-use pipkin_sys::mount::{self, MNT_DETACH, ms};
+use pipkin_sys::mount::{self, MNT_DETACH};
 use pipkin_sys::process::{self, Arg, Ended, clone};
 use pipkin_sys::{AT_FDCWD, Errno, Result, measure, socket};
 

@@ -4,7 +4,7 @@
 
 use core::ffi::CStr;
 
-use pipkin_sys::mount::ms::{NODEV, NOEXEC, NOSUID, RDONLY, STRICTATIME};
+use pipkin_op::ms::{NODEV, NOEXEC, NOSUID, RDONLY, STRICTATIME};
 
 /// What `build.rs` derives from a configuration.
 pub struct Derived {

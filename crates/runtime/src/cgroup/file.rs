@@ -37,7 +37,7 @@ pub(super) fn read_at(dir: impl AsFd, path: impl AsRef<Path>) -> Result<String, 
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-pub(super) fn read(path: impl AsRef<Path>) -> Result<String, Errno> {
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, Errno> {
     read_at(CWD, path)
 }
 

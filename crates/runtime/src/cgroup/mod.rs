@@ -16,7 +16,7 @@ mod apply;
 mod create;
 mod enable;
 mod error;
-mod file;
+pub(crate) mod file;
 mod freeze;
 mod group;
 mod kill;

@@ -54,7 +54,10 @@ struct Launch {
 
 /// The C library's entry, called directly: the standard library's would cost time.
 #[unsafe(no_mangle)]
-#[allow(clippy::not_unsafe_ptr_arg_deref, reason = "only the C library calls it")]
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "only the C library calls it"
+)]
 pub extern "C" fn main(argc: i32, argv: *const *const c_char) -> i32 {
     let mut words: [&'static CStr; MOST] = [c""; MOST];
     let count = usize::try_from(argc).unwrap_or(0).min(MOST);

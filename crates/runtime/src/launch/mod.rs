@@ -106,6 +106,7 @@ impl<'a, 'u> Walk<'a, 'u> {
                 flags,
                 cgroup,
                 user,
+                pid,
             } = &step.op
             else {
                 performer

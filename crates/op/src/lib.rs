@@ -187,8 +187,10 @@ ops! {
 
     // The process.
 
-    /// clone3(2), and execution of the init program in the child.
-    30 Clone { flags: u64, cgroup: Option<Slot>, }
+    /// clone3(2), and execution of the init program in the child. A user namespace that is
+    /// joined is entered first, by a process between, so that it owns the new namespaces; that
+    /// process also enters the pid namespace, if one is joined.
+    30 Clone { flags: u64, cgroup: Option<Slot>, user: Option<Slot>, pid: Option<Slot>, }
     /// setns(2) by the runtime, so that what is cloned afterwards is born there.
     31 EnterNamespace { slot: Slot, nstype: u32, }
     /// The runtime's own namespace again, after `EnterNamespace`.
@@ -205,9 +207,8 @@ ops! {
 
     // Namespaces, in the container.
 
-    /// setns(2). One that is refused for lack of privilege may be tried again once the
-    /// user namespace is joined.
-    50 JoinNamespace { slot: Slot, nstype: u32, retry: bool, }
+    /// setns(2).
+    50 JoinNamespace { slot: Slot, nstype: u32, }
     /// unshare(2).
     51 Unshare { flags: u64, }
     /// Becomes user and group 0 of the user namespace.

@@ -201,9 +201,19 @@ impl fmt::Display for PlanOp {
             }
             Self::CgroupJoin { hierarchy, .. } => write!(f, "join cgroup {}", Text(hierarchy)),
             Self::CgroupMove {} => f.write_str("move into cgroup"),
-            Self::Clone { flags, cgroup } => {
+            Self::Clone {
+                flags,
+                cgroup,
+                user,
+                pid,
+            } => {
                 let cgroup = if cgroup.is_some() { " into cgroup" } else { "" };
-                write!(f, "clone3 {}{cgroup}", Bits(*flags, &NAMESPACES))
+                let user = match (user, pid) {
+                    (None, _) => "",
+                    (_, None) => "setns user, ",
+                    _ => "setns pid and user, ",
+                };
+                write!(f, "{user}clone3 {}{cgroup}", Bits(*flags, &NAMESPACES))
             }
             Self::EnterNamespace { nstype, .. } | Self::JoinNamespace { nstype, .. } => {
                 write!(f, "setns {}", Bits(u64::from(*nstype), &NAMESPACES))

@@ -44,7 +44,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     // Nothing of the runtime's is left to a hook or to the container's process.
     let first = 3u32.saturating_add(request.preserve_fds);
     b.container("", PlanOp::CloseRange { first });
-    namespaces::open(b)?;
+    let (user, pid) = namespaces::open(b)?;
     namespaces::map_ids(b)?;
     oom_score(b)?;
     join_cgroup(b, clone_into)?;
@@ -130,6 +130,8 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     let clone = PlanOp::Clone {
         flags: b.namespaces.cloned(),
         cgroup: clone_into,
+        user,
+        pid,
     };
     let limits = limits(linux, host)?;
     let builder = std::mem::replace(

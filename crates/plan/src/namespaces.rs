@@ -1,6 +1,6 @@
 //! `linux.namespaces`: which are new, which are joined, and in which order.
 
-use pipkin_op::PlanOp;
+use pipkin_op::{PlanOp, Slot};
 use pipkin_spec::config::Linux;
 
 use crate::build::{Builder, c_string};
@@ -141,101 +141,51 @@ impl Namespaces {
     /// made in the cgroup; a time namespace is entered by execve(2); and the message queues
     /// of an IPC namespace belong to its maker, who in a user namespace must be its root.
     pub fn cloned(&self) -> u64 {
-        let ipc = if self.is_new(flag::USER) {
-            flag::IPC
-        } else {
-            0
-        };
+        let ipc = if self.has(flag::USER) { flag::IPC } else { 0 };
         let mount = if self.pinned { flag::MOUNT } else { 0 };
         self.new & !(flag::CGROUP | flag::TIME | ipc | mount)
     }
 }
 
-/// Opens the namespaces that are joined. What must be joined before a new user namespace is
-/// made, and the pid namespace, whose members are born there, is entered by the runtime.
-pub fn open(builder: &mut Builder<'_>) -> Result<(), Invalid> {
-    let new_user = builder.namespaces.is_new(flag::USER);
-    let mut by_container = Vec::new();
+/// Opens the namespaces that are joined. What it gives are the user namespace and, with one,
+/// the pid namespace among them, which the clone joins. With a user
+/// namespace, new or joined, the others are entered by the runtime, which may enter any; so is
+/// the pid namespace, whose members are born there.
+pub fn open(builder: &mut Builder<'_>) -> Result<(Option<Slot>, Option<Slot>), Invalid> {
+    let user_namespace = builder.namespaces.has(flag::USER);
+    let joins_user = builder.namespaces.joined(flag::USER).is_some();
+    let (mut user, mut pid) = (None, None);
     let mut left = Vec::new();
     for joined in builder.namespaces.joined.clone() {
         let slot = builder.slot(&joined.pointer)?;
         let path = c_string(&joined.pointer, &joined.path)?;
         let nstype = u32::try_from(joined.flag).unwrap_or(0);
+        let pointer = joined.pointer;
         builder.open(
-            joined.pointer.clone(),
+            pointer.clone(),
             PlanOp::OpenNamespace { slot, path, nstype },
         );
-        if new_user || joined.flag == flag::PID {
-            left.push((joined, slot, nstype));
+        if joined.flag == flag::USER {
+            user = Some(slot);
+        } else if joins_user && joined.flag == flag::PID {
+            pid = Some(slot);
+        } else if user_namespace || joined.flag == flag::PID {
+            left.push((pointer, slot, nstype));
         } else {
-            by_container.push((joined, slot, nstype));
+            builder.container(pointer, PlanOp::JoinNamespace { slot, nstype });
         }
     }
-    for (joined, slot, nstype) in &left {
+    for (pointer, slot, nstype) in &left {
         let op = PlanOp::EnterNamespace {
             slot: *slot,
             nstype: *nstype,
         };
-        builder.open(joined.pointer.clone(), op);
+        builder.open(pointer.clone(), op);
     }
-    for (joined, _, nstype) in left.into_iter().rev() {
-        builder.runtime(joined.pointer, PlanOp::LeaveNamespace { nstype });
+    for (pointer, _, nstype) in left.into_iter().rev() {
+        builder.runtime(pointer, PlanOp::LeaveNamespace { nstype });
     }
-    let user = by_container
-        .iter()
-        .position(|(joined, ..)| joined.flag == flag::USER);
-    let Some(user) = user else {
-        for (joined, slot, nstype) in by_container {
-            let retry = true;
-            builder.container(
-                joined.pointer.clone(),
-                PlanOp::JoinNamespace {
-                    slot,
-                    nstype,
-                    retry,
-                },
-            );
-            let retry = false;
-            builder.container(
-                joined.pointer,
-                PlanOp::JoinNamespace {
-                    slot,
-                    nstype,
-                    retry,
-                },
-            );
-        }
-        return Ok(());
-    };
-    let user = by_container.remove(user);
-    for (joined, slot, nstype) in &by_container {
-        let op = PlanOp::JoinNamespace {
-            slot: *slot,
-            nstype: *nstype,
-            retry: true,
-        };
-        builder.container(joined.pointer.clone(), op);
-    }
-    let (joined, slot, nstype) = user;
-    builder.container(
-        joined.pointer,
-        PlanOp::JoinNamespace {
-            slot,
-            nstype,
-            retry: false,
-        },
-    );
-    for (joined, slot, nstype) in by_container {
-        builder.container(
-            joined.pointer,
-            PlanOp::JoinNamespace {
-                slot,
-                nstype,
-                retry: false,
-            },
-        );
-    }
-    Ok(())
+    Ok((user, pid))
 }
 
 /// Maps the ids of a new user namespace, and becomes root in it.
@@ -243,6 +193,7 @@ pub fn map_ids(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     if !builder.namespaces.is_new(flag::USER) {
         if builder.namespaces.has(flag::USER) {
             builder.container("/linux/namespaces", PlanOp::BecomeRoot {});
+            make_ipc(builder);
         }
         return Ok(());
     }
@@ -277,10 +228,15 @@ pub fn map_ids(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     if maps_root(&linux.uid_mappings) && maps_root(&linux.gid_mappings) {
         builder.container("/linux/uidMappings", PlanOp::BecomeRoot {});
     }
+    make_ipc(builder);
+    Ok(())
+}
+
+/// A new IPC namespace, made by the root of the user namespace.
+fn make_ipc(builder: &mut Builder<'_>) {
     if builder.namespaces.is_new(flag::IPC) {
         builder.container("/linux/namespaces", PlanOp::Unshare { flags: flag::IPC });
     }
-    Ok(())
 }
 
 /// A new time namespace, with its offsets.

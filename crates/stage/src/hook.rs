@@ -40,6 +40,8 @@ pub fn run(hook: &Hook<'_>) -> core::result::Result<(), Failure> {
     let (pid, pidfd) = process::spawn(&Spawn {
         flags: 0,
         cgroup: None,
+        user: None,
+        pid: None,
         program: Program::Path(hook.path),
         args,
         env,

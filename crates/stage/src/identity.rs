@@ -2,30 +2,10 @@
 
 use core::ffi::CStr;
 
-use pipkin_op::Slot;
-use pipkin_sys::process::{self, clone};
+use pipkin_sys::process;
 use pipkin_sys::{Errno, Result, fs};
 
 use crate::Failure;
-use crate::walk::Walk;
-
-/// setns(2). A namespace that belongs to the runtime's user namespace must be joined before
-/// the container's user namespace is, one that belongs to the container's afterwards. With
-/// `retry`, a refusal is put off to the second step for the same namespace.
-pub fn join_namespace(walk: &mut Walk, slot: Slot, nstype: u32, retry: bool) -> Result<()> {
-    let again = u64::from(nstype) != clone::NEWUSER && !retry;
-    if again && walk.unjoined & nstype == 0 {
-        return Ok(());
-    }
-    match process::setns(walk.fd(slot)?, nstype) {
-        Err(Errno::EPERM) if retry => walk.unjoined |= nstype,
-        other => {
-            other?;
-            walk.unjoined &= !nstype;
-        }
-    }
-    Ok(())
-}
 
 /// User and group 0 of the user namespace, with all its capabilities.
 pub fn become_root() -> Result<()> {

@@ -11,13 +11,7 @@ impl Walk {
     /// Performs one step.
     pub fn perform(&mut self, op: StageOp<'static>) -> Result<(), Failure> {
         match op {
-            StageOp::JoinNamespace {
-                slot,
-                nstype,
-                retry,
-            } => {
-                identity::join_namespace(self, slot, nstype, retry)?;
-            }
+            StageOp::JoinNamespace { slot, nstype } => process::setns(self.fd(slot)?, nstype)?,
             StageOp::Unshare { flags } => process::unshare(flags)?,
             StageOp::BecomeRoot {} => identity::become_root()?,
             StageOp::CgroupJoin { slot, .. } => {

@@ -13,8 +13,6 @@ pub struct Walk {
     slots: &'static mut [i32],
     /// Where a failure is told: the runtime, later whoever called `start`.
     pub report: Fd,
-    /// Namespaces (`CLONE_*`) that could not be joined yet.
-    pub unjoined: u32,
     /// Whether the null device and the empty directory of the masks are attached.
     pub masks_attached: (bool, bool),
     /// Whether the working directory was entered.
@@ -125,7 +123,6 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
     let walk = Walk {
         slots,
         report,
-        unjoined: 0,
         masks_attached: (false, false),
         in_directory: false,
         executable: Executable::new(),

@@ -13,6 +13,8 @@ pub mod clone {
     pub const PIDFD: u64 = 0x1000;
     /// The parent waits until the child has executed a program.
     pub const VFORK: u64 = 0x4000;
+    /// The child's parent is this process's own.
+    pub const PARENT: u64 = 0x8000;
     /// New time namespace.
     pub const NEWTIME: u64 = 0x80;
     /// New mount namespace.
@@ -72,6 +74,10 @@ pub struct Spawn<'a> {
     pub flags: u64,
     /// A directory of cgroup v2 that it is born in.
     pub cgroup: Option<Fd>,
+    /// A user namespace that it joins before its other namespaces are made.
+    pub user: Option<Fd>,
+    /// With `user`: a pid namespace that it is born in.
+    pub pid: Option<Fd>,
     /// What it executes.
     pub program: Program<'a>,
     /// Its arguments; the last must be [`Arg::END`].
@@ -94,6 +100,10 @@ struct Child<'a> {
     args: usize,
     env: usize,
     error: i32,
+    /// The process, where another one made it.
+    pid: i32,
+    /// The stack of a process that another one makes.
+    second: *mut Stack,
 }
 
 /// What the child of [`spawn`] does: only system calls.
@@ -124,7 +134,7 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     if spawn.reset_signals {
         reset_signals(SIGPIPE)?;
     }
-    if spawn.flags & clone::NEWUSER != 0 {
+    if spawn.flags & clone::NEWUSER != 0 || spawn.user.is_some() {
         keep_capabilities_over_exec()?;
     }
     let (dir, path, flags) = match spawn.program {
@@ -145,7 +155,7 @@ fn exec_in_child(child: &Child<'_>) -> Result<core::convert::Infallible> {
     Err(Errno::ENOEXEC)
 }
 
-/// In a new user namespace the process has all capabilities, but no user id yet: execve(2)
+/// In a user namespace that is new or was just joined the process has all capabilities, but no user id yet: execve(2)
 /// would take them away. Ambient ones stay; whoever sets the inheritable set later takes
 /// them back.
 fn keep_capabilities_over_exec() -> Result<()> {
@@ -164,59 +174,150 @@ fn keep_capabilities_over_exec() -> Result<()> {
 /// descriptor of it. A failure of the child before its execve(2) is this call's.
 pub fn spawn(spawn: &Spawn<'_>) -> Result<(i32, Fd)> {
     const SIGCHLD: u64 = 17;
-    const STACK: usize = 16384;
-    /// Its address is its own, and aligned as the calling conventions want.
-    #[repr(C, align(16))]
-    struct Stack(core::mem::MaybeUninit<[u8; STACK]>);
-    let mut stack = Stack(core::mem::MaybeUninit::uninit());
+    let mut stack = Stack::new();
+    let mut second = Stack::new();
     let mut pidfd: Fd = -1;
     let mut context = Child {
         args: Arg::check(spawn.args)?,
         env: Arg::check(spawn.env)?,
         spawn: *spawn,
         error: 0,
+        pid: 0,
+        second: &raw mut second,
     };
-    let mut flags = spawn.flags | clone::VM | clone::VFORK | clone::PIDFD;
-    let mut size = 64;
-    if spawn.cgroup.is_some() {
-        flags |= clone::INTO_CGROUP;
-        size = 88;
-    }
-    // `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
-    // stack_size, tls, set_tid, set_tid_size, cgroup.
-    let mut arguments = [
-        flags,
-        &raw mut pidfd as u64,
-        0,
-        0,
-        SIGCHLD,
-        stack.0.as_mut_ptr() as u64,
-        STACK as u64,
-        0,
-        0,
-        0,
-        spawn.cgroup.map_or(0, |dir| dir as u64),
-    ];
+    let entry = if spawn.user.is_some() {
+        join_and_clone
+    } else {
+        child
+    };
+    let mut arguments = match spawn.user {
+        Some(_) => CloneArgs::new(0, None, &mut stack),
+        None => CloneArgs::new(spawn.flags, spawn.cgroup, &mut stack),
+    };
+    arguments.exit_signal = SIGCHLD;
+    arguments.flags |= clone::PIDFD;
+    arguments.pidfd = &raw mut pidfd as u64;
     let blocked = block_signals()?;
     let context_pointer = &raw mut context;
     // SAFETY: `arguments` is valid and names `stack`, which is aligned and outlives the child's
     // use of it, because CLONE_VFORK keeps this function from going on before the child has
     // executed a program or ended; signals are blocked, so that no handler of this process
-    // runs in the child; `child` makes only system calls.
-    let pid =
-        unsafe { raw::clone3_call(arguments.as_mut_ptr(), size, child, context_pointer.cast()) };
+    // runs in the child; `entry` makes only system calls.
+    let pid = unsafe { arguments.call(entry, context_pointer.cast()) };
     set_signal_mask(blocked)?;
-    let pid = pid? as i32;
-    // SAFETY: the child wrote it, if at all, before this function went on.
-    let error = unsafe { (&raw const (*context_pointer).error).read_volatile() };
+    let pid = pid?;
+    // SAFETY: the child wrote them, if at all, before this function went on.
+    let (error, made) = unsafe {
+        let error = (&raw const (*context_pointer).error).read_volatile();
+        (error, (&raw const (*context_pointer).pid).read_volatile())
+    };
     // SAFETY: the kernel wrote it before this function went on.
     let pidfd = unsafe { (&raw const pidfd).read_volatile() };
     if error != 0 {
         let _ = wait(pid);
+        if made != 0 {
+            let _ = wait(made);
+        }
         crate::fs::close(pidfd);
         return Err(Errno::new(error));
     }
-    Ok((pid, pidfd))
+    if spawn.user.is_none() {
+        return Ok((pid, pidfd));
+    }
+    crate::fs::close(pidfd);
+    wait(pid)?;
+    Ok((made, pidfd_open(made)?))
+}
+
+/// The stack of a child. Its address is its own, and aligned as the calling conventions want.
+#[repr(C, align(16))]
+struct Stack(core::mem::MaybeUninit<[u8; Self::SIZE]>);
+
+impl Stack {
+    const SIZE: usize = 16384;
+
+    const fn new() -> Self {
+        Self(core::mem::MaybeUninit::uninit())
+    }
+}
+
+/// `struct clone_args`, `linux/sched.h`.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+impl CloneArgs {
+    /// A child that shares this process's memory and is waited for.
+    fn new(flags: u64, cgroup: Option<Fd>, stack: &mut Stack) -> Self {
+        let into = if cgroup.is_some() {
+            clone::INTO_CGROUP
+        } else {
+            0
+        };
+        Self {
+            flags: flags | into | clone::VM | clone::VFORK,
+            stack: stack.0.as_mut_ptr() as u64,
+            stack_size: Stack::SIZE as u64,
+            cgroup: cgroup.map_or(0, |dir| dir as u64),
+            ..Self::default()
+        }
+    }
+
+    /// clone3(2). Kernels before 5.7 know no `cgroup`.
+    ///
+    /// # Safety
+    /// As for [`raw::clone3_call`].
+    unsafe fn call(&mut self, entry: extern "C" fn(*mut u8) -> !, context: *mut u8) -> Result<i32> {
+        let size = if self.flags & clone::INTO_CGROUP == 0 {
+            64
+        } else {
+            size_of::<Self>()
+        };
+        // SAFETY: the caller's promise.
+        unsafe { raw::clone3_call((&raw mut *self).cast(), size, entry, context) }.map(as_fd)
+    }
+}
+
+/// The pid namespace first: it may belong to the user namespace of this process.
+fn join(spawn: &Spawn<'_>) -> Result<()> {
+    if let Some(pid) = spawn.pid {
+        setns(pid, clone::NEWPID as u32)?;
+    }
+    setns(spawn.user.ok_or(Errno::EBADF)?, clone::NEWUSER as u32)
+}
+
+/// What the process between does: it joins the user namespace, and makes the child there, whose
+/// parent is this process's own.
+extern "C" fn join_and_clone(context: *mut u8) -> ! {
+    // SAFETY: as for `child`; the child of this one is waited for (CLONE_VFORK) as well.
+    let child_context = unsafe { &mut *context.cast::<Child<'_>>() };
+    let joined = join(&child_context.spawn);
+    let made = joined.and_then(|()| {
+        // SAFETY: `spawn` made it for this, and uses it no more than this process does.
+        let stack = unsafe { &mut *child_context.second };
+        let spawn = child_context.spawn;
+        let mut arguments = CloneArgs::new(spawn.flags | clone::PARENT, spawn.cgroup, stack);
+        // SAFETY: `stack` outlives the child's use of it, because CLONE_VFORK keeps this process
+        // from going on; signals are blocked.
+        unsafe { arguments.call(child, context) }
+    });
+    match made {
+        Ok(pid) => child_context.pid = pid,
+        Err(error) => child_context.error = error.number(),
+    }
+    exit(0)
 }
 
 extern "C" fn sleeper(_: *mut u8) -> ! {
@@ -299,28 +400,16 @@ fn hold<T>(
     with: impl FnOnce(i32) -> T,
 ) -> Result<T> {
     const SIGKILL: i32 = 9;
-    const STACK: usize = 16384;
-    /// Its address is its own, and aligned as the calling conventions want.
-    #[repr(C, align(16))]
-    struct Stack(core::mem::MaybeUninit<[u8; STACK]>);
-    let mut stack = Stack(core::mem::MaybeUninit::uninit());
-    let mut arguments = [
-        clone::VM | flags,
-        0,
-        0,
-        0,
-        0,
-        stack.0.as_mut_ptr() as u64,
-        STACK as u64,
-        0,
-    ];
+    let mut stack = Stack::new();
+    let mut arguments = CloneArgs::new(flags, None, &mut stack);
+    arguments.flags &= !clone::VFORK;
     let blocked = block_signals()?;
     // SAFETY: `arguments` is valid and names `stack`, which outlives the child: it is killed and
     // waited for below. The child makes only system calls, with all signals blocked, and writes
     // to nothing but its stack.
-    let pid = unsafe { raw::clone3_call(arguments.as_mut_ptr(), 64, entry, context) };
+    let pid = unsafe { arguments.call(entry, context) };
     set_signal_mask(blocked)?;
-    let pid = pid? as i32;
+    let pid = pid?;
     let result = with(pid);
     kill(pid, SIGKILL)?;
     wait_cloned(pid)?;

@@ -241,3 +241,46 @@ fn many_first_starts_at_once() {
     let seen = Run::new(&scratch, &words).ok().stdout;
     assert_eq!(seen, "1\n");
 }
+
+/// A container in another's user namespace owns its own new namespaces there, and shares those
+/// that it joins.
+#[test]
+fn a_user_namespace_that_is_joined() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let with_user = |args: &[&str], path: Option<&str>| {
+        let mut bundle = Bundle::new(&scratch, "containerd", args);
+        bundle.namespace("user", path);
+        let mapping = json!([{ "containerID": 0, "hostID": 100_000, "size": 65_536 }]);
+        bundle.set("/linux/uidMappings", mapping.clone());
+        bundle.set("/linux/gidMappings", mapping);
+        bundle
+    };
+    let mut holder = with_user(&["/bin/sleep", "300"], None);
+    holder.write();
+    let held = Container::started(&scratch, &runtime, &holder);
+    let file = |kind: &str| format!("/proc/{}/ns/{kind}", held.pid());
+    let line = "id -u; cat /proc/self/uid_map; readlink /proc/self/ns/net; echo $$";
+    for joins_all in [false, true] {
+        let mut bundle = with_user(&[], Some(&file("user")));
+        if joins_all {
+            for (kind, name) in [
+                ("network", "net"),
+                ("pid", "pid"),
+                ("ipc", "ipc"),
+                ("uts", "uts"),
+            ] {
+                bundle.without_namespace(kind);
+                bundle.namespace(kind, Some(&file(name)));
+            }
+        }
+        bundle.shell(line).write();
+        let seen = run(&scratch, &bundle, &[]);
+        let lines: Vec<&str> = seen.lines().collect();
+        assert_eq!(lines[0], "0");
+        let map: Vec<&str> = lines[1].split_whitespace().collect();
+        assert_eq!(map, ["0", "100000", "65536"]);
+        let network = std::fs::read_link(file("net")).expect("a link");
+        assert_eq!(lines[2] == network.to_string_lossy(), joins_all, "{seen}");
+        assert_eq!(lines[3] == "1", !joins_all, "{seen}");
+    }
+}

@@ -102,13 +102,19 @@ impl<'a, 'u> Walk<'a, 'u> {
             if launch.fault == index + 1 {
                 return Err(Failed::injected(index));
             }
-            let PlanOp::Clone { flags, cgroup } = &step.op else {
+            let PlanOp::Clone {
+                flags,
+                cgroup,
+                user,
+                pid,
+            } = &step.op
+            else {
                 performer
                     .perform(&step.op, undo)
                     .map_err(|failed| failed.at(index))?;
                 continue;
             };
-            let cloned = clone(launch, &performer, *flags, *cgroup);
+            let cloned = clone(launch, &performer, *flags, [*cgroup, *user, *pid]);
             let (socket, pid, pidfd, program) = cloned.map_err(|failed| failed.at(index))?;
             performer.started(pid);
             let pidfd_copy = pidfd
@@ -306,7 +312,7 @@ fn clone(
     launch: &Launch<'_>,
     performer: &Performer<'_>,
     flags: u64,
-    cgroup: Option<pipkin_op::Slot>,
+    places: [Option<pipkin_op::Slot>; 3],
 ) -> std::result::Result<(OwnedFd, i32, OwnedFd, i32), Failed> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -316,8 +322,10 @@ fn clone(
     )?;
     let mut slots = performer.descriptors();
     for step in &launch.plan.steps {
-        if let Some(place) = runtime_slot(&step.op).and_then(|slot| slots.get_mut(slot)) {
-            *place = -1;
+        for slot in runtime_slots(&step.op).into_iter().flatten() {
+            if let Some(place) = slots.get_mut(slot) {
+                *place = -1;
+            }
         }
     }
     let fds = Fds {
@@ -333,10 +341,14 @@ fn clone(
         .filter(|&fd| fd >= 0)
         .chain([theirs.as_raw_fd()])
         .collect();
+    let [cgroup, user, pid_namespace] =
+        places.map(|place| place.and_then(|slot| performer.descriptor(slot)));
     let (pid, pidfd) = process::spawn(&Spawn {
         flags,
         // A unified side that cannot be written to has no group of the container's.
-        cgroup: cgroup.and_then(|slot| performer.descriptor(slot)),
+        cgroup,
+        user,
+        pid: pid_namespace,
         program: Program::File(program.as_raw_fd()),
         args: &[Arg::new(c"pipkin-init"), Arg::END],
         env: &[Arg::END],
@@ -348,15 +360,16 @@ fn clone(
     Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))
 }
 
-/// The slot of a step whose descriptor only the runtime uses.
-fn runtime_slot(op: &PlanOp) -> Option<usize> {
-    match op {
+/// The slots of a step whose descriptors only the runtime uses.
+fn runtime_slots(op: &PlanOp) -> [Option<usize>; 3] {
+    let places = match op {
         PlanOp::Clone {
-            cgroup: Some(slot), ..
-        }
-        | PlanOp::EnterNamespace { slot, .. } => Some(usize::from(slot.0)),
-        _ => None,
-    }
+            cgroup, user, pid, ..
+        } => [*cgroup, *user, *pid],
+        PlanOp::EnterNamespace { slot, .. } => [Some(*slot), None, None],
+        _ => [None; 3],
+    };
+    places.map(|place| place.map(|slot| usize::from(slot.0)))
 }
 
 /// A group whose directories are known, whether or not they exist.

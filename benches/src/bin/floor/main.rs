@@ -53,16 +53,15 @@ struct Launch {
 }
 
 /// The C library's entry, called directly: the standard library's would cost time.
+///
+/// # Safety
+/// `argv` must have `argc` strings that live as long as the program.
 #[unsafe(no_mangle)]
-#[allow(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "only the C library calls it"
-)]
-pub extern "C" fn main(argc: i32, argv: *const *const c_char) -> i32 {
+pub unsafe extern "C" fn main(argc: i32, argv: *const *const c_char) -> i32 {
     let mut words: [&'static CStr; MOST] = [c""; MOST];
     let count = usize::try_from(argc).unwrap_or(0).min(MOST);
     for (number, place) in words.iter_mut().enumerate().take(count) {
-        // SAFETY: the C library passes `argc` strings, which live as long as the program.
+        // SAFETY: there are `argc` strings, as the C library promises.
         *place = unsafe { CStr::from_ptr(*argv.add(number)) };
     }
     let Some(launch) = parse(words.get(1..count).unwrap_or_default()) else {

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use pipkin_sys::measure;
 use serde_json::{Value, json};
 
+use crate::Result;
 use crate::world::World;
 
 /// A machine and the programs on it.
@@ -22,6 +24,49 @@ pub struct Machine {
     pub cgroups: String,
     /// Runtimes and what they say of themselves.
     pub versions: Vec<(String, Value)>,
+}
+
+/// What was used of the processors: by everybody and by the bench, in seconds.
+pub struct Processors {
+    start: Instant,
+    all: f64,
+    own: f64,
+}
+
+impl Processors {
+    /// Begins to watch.
+    pub fn watch() -> Result<Self> {
+        let (all, own) = Self::used()?;
+        Ok(Self {
+            start: Instant::now(),
+            all,
+            own,
+        })
+    }
+
+    fn used() -> Result<(f64, f64)> {
+        let stat = fs::read_to_string("/proc/stat")?;
+        let line = stat.lines().next().unwrap_or_default();
+        let fields = line.split_whitespace().skip(1);
+        let ticks: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
+        // Not the time in which they were idle or waited for a disk.
+        let busy: f64 = [0, 1, 2, 5, 6, 7]
+            .iter()
+            .filter_map(|field| ticks.get(*field))
+            .sum();
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let own = [measure::usage()?, measure::usage_of_children()?];
+        let own = own.iter().map(|usage| usage.user + usage.system);
+        Ok((busy / per_second, own.sum::<u64>() as f64 / 1e6))
+    }
+
+    /// The share of the processors that others used since.
+    pub fn others(&self) -> Result<f64> {
+        let (all, own) = Self::used()?;
+        let cores = std::thread::available_parallelism().map_or(1, Into::into) as f64;
+        let most = self.start.elapsed().as_secs_f64() * cores;
+        Ok((((all - self.all) - (own - self.own)) / most).clamp(0.0, 1.0))
+    }
 }
 
 /// Looks at this machine.

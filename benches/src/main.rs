@@ -85,6 +85,7 @@ fn main() -> Result<()> {
     let world = World::new(options.quick, &options.runtimes)?;
     let order = world.runtimes.iter().map(|one| one.name.clone()).collect();
     let mut report = Report::new(machine::look(&world), options.quick, order);
+    let processors = machine::Processors::watch()?;
     for (name, axis) in AXES {
         if options.only.is_empty() || options.only.iter().any(|only| only == name) {
             let start = Instant::now();
@@ -93,6 +94,7 @@ fn main() -> Result<()> {
             eprintln!("{:.1} s", start.elapsed().as_secs_f64());
         }
     }
+    report.others = processors.others()?;
     let out = options.out.unwrap_or_else(|| {
         let root = pipkin_tests::host::workspace_root();
         root.join(if options.quick {

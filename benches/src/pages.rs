@@ -156,18 +156,18 @@ impl Page<'_> {
             "\n`make bench` wrote this page; only ratios within it mean something on another \
              machine.\n",
         );
-        if let Some(noise) = self.report.noise() {
-            let _ = writeln!(
-                text,
-                "\nThe median of the floor is {noise:.2} times its shortest run{}",
-                if self.report.is_busy() {
-                    ": other programs kept the machine busy, so the shortest times of each, \
-                     the minima, say more than the medians, and decide what holds."
-                } else {
-                    ": nothing else kept the machine busy."
-                }
-            );
-        }
+        let others = self.report.others * 100.0;
+        let _ = writeln!(
+            text,
+            "\nMeanwhile, other programs and the kernel's own threads used {others:.0} % of the \
+             processors{}",
+            if self.report.is_busy() {
+                ": the shortest times of each, the minima, say more than the medians then, and \
+                 decide what holds."
+            } else {
+                "."
+            }
+        );
         if self.report.quick {
             text.push_str("\n**A quick run: few measurements, rough figures.**\n");
         }

@@ -23,6 +23,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What `make bench-mounts` prints.
     pub mounts: String,
+    /// Which share of the processors' time others used meanwhile, between 0 and 1.
+    pub others: f64,
     /// Everything that runs, in the order of the tables.
     order: Vec<String>,
 }
@@ -35,6 +37,7 @@ impl Report {
             series: Vec::new(),
             notes: Vec::new(),
             mounts: String::new(),
+            others: 0.0,
             order,
         }
     }
@@ -84,16 +87,9 @@ impl Report {
         self.get(axis, point, runtime).map(|summary| summary.median)
     }
 
-    /// How many times the floor's shortest run its median is: near 1 where nothing else runs
-    /// on the machine.
-    pub fn noise(&self) -> Option<f64> {
-        let floor = self.get("run", "podman", "floor")?;
-        Some(floor.median / floor.min)
-    }
-
     /// Whether so much else ran that the shortest times say more than the medians.
     pub fn is_busy(&self) -> bool {
-        self.noise().is_some_and(|noise| noise > 1.3)
+        self.others > 0.15
     }
 
     /// The points of an axis in the order in which they were measured.
@@ -130,6 +126,7 @@ impl Report {
             "cgroups": self.machine.cgroups,
             "versions": self.machine.versions.iter().cloned().collect::<serde_json::Map<_, _>>(),
             "quick": self.quick,
+            "others": self.others,
         });
         let lines: Vec<String> = self.series.iter().map(Series::to_json).collect();
         format!(
@@ -142,7 +139,7 @@ impl Report {
 
 impl Series {
     fn to_json(&self) -> String {
-        let round = |value: &f64| match value.fract() == 0.0 {
+        let round = |value: &f64| match value.fract() == 0.0 || *value >= 1000.0 {
             true => json!(*value as i64),
             false => json!((value * 10.0).round() / 10.0),
         };

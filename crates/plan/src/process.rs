@@ -3,12 +3,12 @@
 use pipkin_op::{PlanOp, wire};
 use pipkin_spec::config::{IoPriority, Process, Rlimit, Scheduler};
 
-use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::capabilities::{SYS_ADMIN, Sets};
 use crate::mounts::normalised;
 use crate::namespaces::flag;
 use crate::seccomp::Filter;
+use crate::{Invalid, Until};
 
 /// Checks what every process must have.
 pub fn check(process: &Process) -> Result<(), Invalid> {
@@ -358,7 +358,11 @@ pub fn find(builder: &mut Builder<'_>, env: &[&str]) -> Result<(), Invalid> {
         variable(env, "PATH").unwrap_or(DEFAULT_PATH),
     )?;
     let search = (!name.as_bytes().contains(&b'/')).then_some(search);
-    builder.container("/process/args/0", PlanOp::FindExecutable { name, search });
+    let hooks = builder.config.hooks.as_ref();
+    let last = builder.request.until == Until::Running
+        && hooks.is_none_or(|hooks| hooks.start_container.is_empty());
+    let op = PlanOp::FindExecutable { name, search, last };
+    builder.container("/process/args/0", op);
     if variable(env, "HOME").is_none_or(str::is_empty) {
         let uid = builder.process.user.uid;
         builder.container("/process/env", PlanOp::Home { uid });

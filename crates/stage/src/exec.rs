@@ -41,11 +41,13 @@ impl Executable {
         &mut self,
         name: &CStr,
         search: Option<&CStr>,
+        last: bool,
     ) -> core::result::Result<(), Failure> {
         let bytes = name.to_bytes();
         if bytes.contains(&b'/') {
             self.set(&[bytes])?;
-            return check(self.path()?);
+            let path = self.path()?;
+            return if last { exists(path) } else { check(path) };
         }
         if !bytes.is_empty() {
             for directory in search
@@ -159,6 +161,12 @@ fn join(parts: &[&[u8]], buffer: &mut [u8]) -> Result<()> {
 
 /// Whether a file may be executed.
 fn check(path: &CStr) -> core::result::Result<(), Failure> {
+    exists(path)?;
+    fs::may_execute(AT_FDCWD, path).map_err(|error| Failure::new(error, Detail::NotExecutable))
+}
+
+/// Whether there is a file that is no directory.
+fn exists(path: &CStr) -> core::result::Result<(), Failure> {
     let stat = match fs::stat_path(AT_FDCWD, path) {
         Err(error @ (Errno::ENOENT | Errno::ENOTDIR)) => {
             return Err(Failure::new(error, Detail::NoExecutable));
@@ -168,7 +176,7 @@ fn check(path: &CStr) -> core::result::Result<(), Failure> {
     if stat.is(mode::DIRECTORY) {
         return Err(Failure::new(Errno::EISDIR, Detail::NotExecutable));
     }
-    fs::may_execute(AT_FDCWD, path).map_err(|error| Failure::new(error, Detail::NotExecutable))
+    Ok(())
 }
 
 /// execve(2); it returns only an error.
@@ -246,9 +254,8 @@ pub fn vector<'a>(packed: &'a [u8], last: Option<&'a CStr>) -> Result<&'a [Arg<'
 impl Walk {
     /// Waits until `start` connects and says so; from then on it is the one to be told of a
     /// failure, and sees the connection close when the process is executed.
-    pub fn await_start(&mut self, listener: Slot, lock: Slot) -> Result<()> {
-        // It may wait for long: no directory or mount is held meanwhile (CVE-2024-21626).
-        self.close_all_but(listener, lock);
+    pub fn await_start(&mut self, listener: Slot) -> Result<()> {
+        self.hang_up();
         let listener = self.fd(listener)?;
         loop {
             let connection = socket::accept(listener)?;

@@ -21,7 +21,7 @@ const PATH_MAX: usize = 4096;
 const MAX_LINKS: usize = 40;
 
 /// Permissions of a mount point that is made.
-const MOUNT_POINT: u32 = 0o755;
+pub const MOUNT_POINT: u32 = 0o755;
 
 /// Looks a path up under `root`; what it gives is a place (`O_PATH`).
 pub fn resolve(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
@@ -45,7 +45,11 @@ pub fn resolve_strict(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
     )
 }
 
-/// A place that was looked up, closed when it is dropped.
+/// How many descriptors may be open before one that is not needed any more is closed: execve(2)
+/// and [`Walk::close_rest`] close all at once, without a call for each.
+const LEFT_OPEN: Fd = 64;
+
+/// A place that was looked up, given back when it is dropped.
 pub struct Place(Fd);
 
 impl Place {
@@ -62,7 +66,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        fs::close(self.0);
+        if self.0 >= LEFT_OPEN {
+            fs::close(self.0);
+        }
     }
 }
 
@@ -275,14 +281,33 @@ pub fn mount_point(root: Fd, path: &CStr, mounted: Stat) -> Result<Place> {
 }
 
 /// The directory that a path lies in, made where it is missing, and its last component.
-pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Place, &'b CStr)> {
+pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Parent, &'b CStr)> {
     let (directories, name) = split_last(path.to_bytes()).ok_or(Errno::EINVAL)?;
+    let name = component(name, buffer)?;
+    if is_end(directories) {
+        return Ok((Parent::Root(root), name));
+    }
     let mut above = Path::new();
     above.push(directories)?;
-    Ok((
-        directory(root, above.as_c_str()?)?,
-        component(name, buffer)?,
-    ))
+    Ok((Parent::Below(directory(root, above.as_c_str()?)?), name))
+}
+
+/// The directory that a path lies in.
+pub enum Parent {
+    /// The one that the path begins at.
+    Root(Fd),
+    /// One below it.
+    Below(Place),
+}
+
+impl Parent {
+    /// Its descriptor.
+    pub const fn fd(&self) -> Fd {
+        match self {
+            Self::Root(file) => *file,
+            Self::Below(place) => place.fd(),
+        }
+    }
 }
 
 /// A device node or FIFO that is made.
@@ -351,6 +376,7 @@ impl Walk {
         if late && self.in_directory {
             return Ok(());
         }
+        self.leave();
         match change_directory(path) {
             Err(Failure { value, .. }) if !late && value == Errno::EACCES.number() => Ok(()),
             Err(failure) => Err(failure),
@@ -365,6 +391,9 @@ impl Walk {
 /// chdir(2), checked to end inside the root (CVE-2024-21626).
 fn change_directory(path: &CStr) -> core::result::Result<(), Failure> {
     fs::chdir(path)?;
+    if path == c"/" {
+        return Ok(());
+    }
     match fs::cwd_is_inside() {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::new(Errno::ENOENT, Detail::OutsideRoot)),

@@ -224,7 +224,7 @@ fn many_first_starts_at_once() {
              {program} --root {root} run -b {bundle} -f $number.json {id}-$number & jobs=\"$jobs $!\"
          done
          for job in $jobs; do wait $job || failed=1; done
-         grep -c ' /run/pipkin/@mnt ' /proc/self/mountinfo
+         grep -c ' /run/pipkin/@empty ' /proc/self/mountinfo
          exit $failed",
         bundle = bundle.path(),
         id = scratch.unique(),

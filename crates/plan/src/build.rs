@@ -7,6 +7,7 @@ use pipkin_op::{Actor, MAX_SLOTS, PlanOp, Slot, Target};
 use pipkin_spec::Config;
 use pipkin_spec::config::{Linux, Process};
 
+use crate::mounts::normalised;
 use crate::namespaces::Namespaces;
 use crate::{Host, Invalid, Plan, Request, Step};
 
@@ -39,6 +40,7 @@ pub struct Builder<'a> {
     pub empty: Option<Slot>,
     /// The container's /proc and /sys, once something needs them.
     kernel: [Option<Slot>; 2],
+    is_kernel: [Option<bool>; 2],
     /// Whether the group is made before the container's process, which else works meanwhile.
     pub group_first: bool,
 }
@@ -85,8 +87,25 @@ impl<'a> Builder<'a> {
             proc,
             empty: None,
             kernel: [None; 2],
+            is_kernel: [None; 2],
             group_first: true,
         }
+    }
+
+    /// Whether what is seen at /proc or /sys is procfs or sysfs: the mount there that is made
+    /// last.
+    pub fn is_kernel(&mut self, top: &'static str, fstype: &str) -> bool {
+        let index = usize::from(top != "/proc");
+        if let Some(Some(known)) = self.is_kernel.get(index) {
+            return *known;
+        }
+        let mut mounts = self.config.mounts.iter().rev();
+        let last = mounts.find(|mount| normalised(&mount.destination) == top);
+        let is = last.and_then(|mount| mount.kind.as_deref()) == Some(fstype);
+        if let Some(place) = self.is_kernel.get_mut(index) {
+            *place = Some(is);
+        }
+        is
     }
 
     /// The mount in this slot is the container's /proc, if it is mounted there.

@@ -127,7 +127,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     let keep = start.iter().flat_map(|(one, other)| [one.0, other.0]);
     let keep = keep.flat_map(u16::to_le_bytes).collect();
     b.container("", PlanOp::CloseRest { first, keep });
-    process::become_user(b, filter.as_ref())?;
+    let sets = process::become_user(b, filter.as_ref())?;
     process::find(b, &env)?;
     record(b)?;
     if let Some((listener, lock)) = start {
@@ -140,7 +140,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         Status::Created,
     )?;
     b.after.extend(steps);
-    process::execute(b, &env, filter)?;
+    process::execute(b, &env, filter, sets)?;
     for kind in [HookKind::Poststart, HookKind::Poststop] {
         hooks::steps(b, kind, Actor::Runtime, Status::Running)?;
     }

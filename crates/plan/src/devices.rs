@@ -151,7 +151,7 @@ fn add_configured(builder: &mut Builder<'_>, index: usize, device: &Device) -> R
     };
     let mode = kind | device.file_mode.unwrap_or(0o666) & 0o7777;
     let (uid, gid) = (device.uid.unwrap_or(0), device.gid.unwrap_or(0));
-    let host = path.clone();
+    let host = path.clone().into_owned();
     let name = path
         .strip_prefix("/dev/")
         .filter(|name| !name.contains('/'));

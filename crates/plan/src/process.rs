@@ -275,7 +275,7 @@ pub fn make_directory(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 }
 
 /// From the user to what may be done, up to the point where the container is created.
-pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<(), Invalid> {
+pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<Sets, Invalid> {
     let process = builder.process;
     let user = &process.user;
     let sets = Sets::new(process.capabilities.as_ref())?;
@@ -341,7 +341,7 @@ pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result
         );
     }
     builder.container("/process/user/umask", PlanOp::Umask { mask });
-    Ok(())
+    Ok(sets)
 }
 
 /// Finds the executable and HOME.
@@ -375,6 +375,7 @@ pub fn execute(
     builder: &mut Builder<'_>,
     env: &[&str],
     filter: Option<Filter>,
+    sets: Sets,
 ) -> Result<(), Invalid> {
     let process = builder.process;
     if process.no_new_privileges {
@@ -387,7 +388,6 @@ pub fn execute(
             flags: filter.flags,
         };
         builder.container("/linux/seccomp", op);
-        let sets = Sets::new(process.capabilities.as_ref())?;
         if !process.no_new_privileges && sets.permitted & SYS_ADMIN == 0 {
             builder.container(
                 "/process/capabilities",

@@ -249,7 +249,8 @@ fn covered(
     pointer: &str,
     path: &str,
 ) -> Result<(Slot, Covered), Invalid> {
-    let known = KERNEL_PATHS.iter().find(|(known, _)| *known == path);
+    let known = KERNEL_PATHS.binary_search_by_key(&path, |(known, _)| known);
+    let known = known.ok().and_then(|at| KERNEL_PATHS.get(at));
     let unknown = (builder.root, Covered::Unknown);
     let Some((_, known)) = known else {
         return Ok(unknown);
@@ -259,10 +260,7 @@ fn covered(
     } else {
         ("/sys", "sysfs")
     };
-    // The one that is mounted last is seen.
-    let mut mounts = builder.config.mounts.iter().rev();
-    let last = mounts.find(|mount| normalised(&mount.destination) == top);
-    if last.and_then(|mount| mount.kind.as_deref()) != Some(fstype) {
+    if !builder.is_kernel(top, fstype) {
         return Ok(unknown);
     }
     Ok((builder.kernel(pointer, top)?, *known))

@@ -4,6 +4,7 @@
 mod cgroup;
 mod options;
 
+use std::borrow::Cow;
 use std::ffi::CString;
 
 use pipkin_op::{MountAttr, PlanOp, Slot, Target, attr, ms, wire};
@@ -80,7 +81,10 @@ pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 
 /// An absolute path without empty components and dots. What `..` means depends on links, so
 /// it stays for the kernel.
-pub fn normalised(path: &str) -> String {
+pub fn normalised(path: &str) -> Cow<'_, str> {
+    if is_normalised(path.as_bytes()) {
+        return path.into();
+    }
     let parts = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".");
@@ -89,7 +93,21 @@ pub fn normalised(path: &str) -> String {
         out.push('/');
         out.push_str(part);
     }
-    if out.is_empty() { "/".to_owned() } else { out }
+    if out.is_empty() {
+        "/".into()
+    } else {
+        out.into()
+    }
+}
+
+/// Whether a path begins with a slash, does not end with one, and has none that is followed by
+/// another or by a dot: nearly all are like that.
+fn is_normalised(path: &[u8]) -> bool {
+    path.first() == Some(&b'/')
+        && path.last() != Some(&b'/')
+        && !path
+            .windows(2)
+            .any(|pair| matches!(pair, [b'/', b'/' | b'.']))
 }
 
 fn add_one(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invalid> {
@@ -448,7 +466,12 @@ fn set_propagation(builder: &mut Builder<'_>, request: &Request<'_>) {
 /// Mounts that become read-only at the end.
 pub fn finish_readonly(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     let mounts = &builder.config.mounts;
-    for (index, mount) in mounts.iter().enumerate() {
+    let readonly = |mount: &&Mount| mount.options.iter().any(|option| option == "ro");
+    for (index, mount) in mounts
+        .iter()
+        .enumerate()
+        .filter(|(_, mount)| readonly(mount))
+    {
         let pointer = format!("/mounts/{index}");
         let options = Options::new(&mount.options);
         let kind = mount.kind.as_deref().unwrap_or_default();

@@ -314,21 +314,43 @@ pub fn fchownat(dir: Fd, path: &CStr, uid: u32, gid: u32) -> Result<()> {
     }
 }
 
-/// fstatfs(2): the magic number of the file system, `linux/magic.h`.
-pub fn filesystem(file: Fd) -> Result<u64> {
+/// What fstatfs(2) tells of the file system, and of the mount, that a descriptor is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its magic number, `linux/magic.h`.
+    pub magic: u64,
+    /// `ST_*` of statfs(2): flags of the mount, and `ST_RDONLY` also where the file system
+    /// itself is read-only.
+    pub flags: u64,
+}
+
+/// `PROC_SUPER_MAGIC` of `linux/magic.h`.
+pub const PROC_MAGIC: u64 = 0x9fa0;
+
+/// fstatfs(2).
+pub fn statfs(file: Fd) -> Result<FileSystem> {
     let mut out = [0u64; 16];
     // SAFETY: `struct statfs` has 120 bytes on 64-bit machines; the kernel fills them.
     unsafe { call!(FSTATFS, fd(file), out.as_mut_ptr() as usize)? };
-    Ok(out[0])
+    Ok(FileSystem {
+        magic: out[0],
+        flags: out[10],
+    })
 }
 
-/// Whether the file may be executed with the effective ids, faccessat2(2) with
-/// `AT_EACCESS`; on a kernel before 5.8, whether any execute bit is set.
+/// fstatfs(2): the magic number of the file system, `linux/magic.h`.
+pub fn filesystem(file: Fd) -> Result<u64> {
+    statfs(file).map(|is| is.magic)
+}
+
+/// Whether the file may be executed with the effective ids, faccessat2(2) with `AT_EACCESS`;
+/// before Linux 5.8, or where a seccomp filter hides that (ENOSYS or EPERM), with the real ones,
+/// faccessat(2).
 pub fn may_execute(dir: Fd, path: &CStr) -> Result<()> {
     const X_OK: usize = 1;
     const AT_EACCESS: usize = 0x200;
     // SAFETY: `path` ends with a NUL.
-    match unsafe {
+    let result = unsafe {
         call!(
             FACCESSAT2,
             fd(dir),
@@ -336,9 +358,12 @@ pub fn may_execute(dir: Fd, path: &CStr) -> Result<()> {
             X_OK,
             AT_EACCESS
         )
-    } {
-        Err(Errno::ENOSYS) if stat_path(dir, path)?.mode & 0o111 == 0 => Err(Errno::EACCES),
-        Err(Errno::ENOSYS) => Ok(()),
+    };
+    match result {
+        // SAFETY: `path` ends with a NUL.
+        Err(Errno::ENOSYS | Errno::EPERM) => unsafe {
+            call!(FACCESSAT, fd(dir), path.as_ptr() as usize, X_OK).map(drop)
+        },
         other => other.map(drop),
     }
 }
@@ -383,31 +408,76 @@ pub fn set_cloexec(file: Fd, cloexec: bool) -> Result<()> {
     unsafe { call!(FCNTL, fd(file), F_SETFD, usize::from(cloexec)).map(drop) }
 }
 
-/// close_range(2) with `CLOSE_RANGE_CLOEXEC`: marks every descriptor from `first` on.
+/// The largest descriptor that a process may have by default, and one more.
+const DEFAULT_LIMIT: u32 = 65536;
+
+/// close_range(2) with `CLOSE_RANGE_CLOEXEC`: marks every descriptor from `first` on. Before
+/// Linux 5.11, or where a seccomp filter hides it (ENOSYS or EPERM), each that /proc/self/fd
+/// lists, which must be the host's; without that, each up to the largest that a process may
+/// have by default.
 pub fn cloexec_from(first: u32) -> Result<()> {
     const CLOSE_RANGE_CLOEXEC: usize = 4;
     // SAFETY: no memory is passed.
-    unsafe {
+    let result = unsafe {
         call!(
             CLOSE_RANGE,
             first as usize,
             u32::MAX as usize,
             CLOSE_RANGE_CLOEXEC
         )
-        .map(drop)
+    };
+    match result {
+        Err(Errno::ENOSYS | Errno::EINVAL | Errno::EPERM) => {}
+        other => return other.map(drop),
+    }
+    if cloexec_listed(first).is_err() {
+        for file in first..DEFAULT_LIMIT {
+            let _ = set_cloexec(as_fd(file as usize), true);
+        }
+    }
+    Ok(())
+}
+
+/// Marks every descriptor from `first` on that /proc/self/fd lists.
+fn cloexec_listed(first: u32) -> Result<()> {
+    let flags = oflag::RDONLY | oflag::DIRECTORY;
+    let list = openat(crate::AT_FDCWD, c"/proc/self/fd", flags, 0)?;
+    let marked = mark_listed(list, first);
+    close(list);
+    marked
+}
+
+fn mark_listed(list: Fd, first: u32) -> Result<()> {
+    if filesystem(list)? != PROC_MAGIC {
+        return Err(Errno::ENODEV);
+    }
+    let mut buffer = [0u8; 1024];
+    loop {
+        let length = getdents(list, &mut buffer)?;
+        if length == 0 {
+            return Ok(());
+        }
+        for name in entries(buffer.get(..length).unwrap_or_default()) {
+            let number = name.to_str().ok().and_then(|name| name.parse::<u32>().ok());
+            let number = number.ok_or(Errno::EINVAL)?;
+            if number >= first {
+                set_cloexec(as_fd(number as usize), true)?;
+            }
+        }
     }
 }
 
-/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9 each by
-/// itself, up to the largest that a process may have by default.
+/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9, or where a
+/// seccomp filter hides it (ENOSYS or EPERM), each by itself, up to the largest that a process
+/// may have by default: what is listed below /proc may be the container's to say.
 pub fn close_range(first: u32, last: u32) -> Result<()> {
-    const LARGEST: u32 = 65535;
     // SAFETY: no memory is passed.
     let result = unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0) };
-    if result != Err(Errno::ENOSYS) {
-        return result.map(drop);
+    match result {
+        Err(Errno::ENOSYS | Errno::EPERM) => {}
+        other => return other.map(drop),
     }
-    for file in first..=last.min(LARGEST) {
+    for file in first..=last.min(DEFAULT_LIMIT - 1) {
         close(as_fd(file as usize));
     }
     Ok(())

@@ -134,6 +134,10 @@ impl<'a> Performer<'a> {
                 self.pinned = Some(*slot);
                 Ok(())
             }
+            PlanOp::OpenProc { slot } => {
+                let proc = source::open_proc()?;
+                self.set(*slot, owned(proc))
+            }
             PlanOp::OpenNull { slot } => {
                 let tree = source::open_null()?;
                 self.set(*slot, owned(tree))
@@ -173,7 +177,7 @@ impl<'a> Performer<'a> {
                 Ok(self
                     .state
                     .group
-                    .join(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
+                    .move_unified(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
             }
             PlanOp::EnterNamespace { slot, nstype } => self.enter(*slot, *nstype),
             PlanOp::LeaveNamespace { nstype } => self.leave(*nstype),

@@ -153,10 +153,7 @@ impl<'a> Performer<'a> {
                 let tree = source::open_device(path, kind, (*major, *minor))?;
                 self.set(*slot, owned(tree))
             }
-            PlanOp::ConnectConsole { slot, path } => {
-                let socket = UnixStream::connect(path_of(path))?;
-                self.set(*slot, socket.into())
-            }
+            PlanOp::ConnectConsole { slot, path } => self.connect_console(*slot, path),
             PlanOp::ListenStart { slot, lock } => self.listen(*slot, *lock),
             PlanOp::IdmapTree {
                 slot,
@@ -216,6 +213,18 @@ impl<'a> Performer<'a> {
                 op.name()
             ))),
         }
+    }
+
+    fn connect_console(&mut self, slot: Slot, path: &CStr) -> Done {
+        let console = self.launch.console;
+        let socket = match console.get() {
+            Some(socket) => socket,
+            None => {
+                let socket = UnixStream::connect(path_of(path))?;
+                console.get_or_init(|| socket)
+            }
+        };
+        self.set(slot, socket.try_clone()?.into())
     }
 
     fn listen(&mut self, slot: Slot, lock: Slot) -> Done {

@@ -3,6 +3,7 @@
 mod end;
 mod hooks;
 
+use std::cell::OnceCell;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -38,16 +39,18 @@ struct Planned {
 impl Planned {
     /// Makes the plan anew for an older host, where the failure of a launch says that one is
     /// needed: the kernel has mount_setattr, and a seccomp filter around this process hides it.
-    /// That is found out by failing, so that an ordinary start need not ask. The root is the
-    /// first to need the call, before anything is done that cannot be undone, such as a hook.
+    /// That is found out by failing, so that an ordinary start need not ask. The first to need
+    /// the call is a tree that is opened, and that is before anything is done that cannot be
+    /// undone, such as a hook.
     fn make_older(&mut self, failure: Error) -> Result<()> {
         let step = failure.step.and_then(|(number, _)| number.checked_sub(1));
         let step = step.and_then(|index| self.plan.steps.get(index));
-        let opens_root = step.is_some_and(
-            |step| matches!(&step.op, PlanOp::OpenRoot { attr, .. } if !attr.is_empty()),
-        );
+        let opens_tree = step.is_some_and(|step| match &step.op {
+            PlanOp::OpenRoot { attr, .. } | PlanOp::OpenTree { attr, .. } => !attr.is_empty(),
+            _ => false,
+        });
         let is = |errno: Errno| failure.errno == Some(errno.number());
-        if !opens_root || !is(Errno::ENOSYS) && !is(Errno::EPERM) {
+        if !opens_tree || !is(Errno::ENOSYS) && !is(Errno::EPERM) {
             return Err(failure);
         }
         self.probed.host.filtered = true;
@@ -115,10 +118,11 @@ fn perform(
     create: &CreateRequest,
     planned: &mut Planned,
 ) -> Result<(Entry, Launched)> {
-    match perform_once(global, create, planned) {
+    let console = OnceCell::new();
+    match perform_once(global, create, planned, &console) {
         Err(failure) => {
             planned.make_older(failure)?;
-            perform_once(global, create, planned)
+            perform_once(global, create, planned, &console)
         }
         launched => launched,
     }
@@ -129,6 +133,7 @@ fn perform_once(
     global: &Global,
     create: &CreateRequest,
     planned: &Planned,
+    console: &OnceCell<UnixStream>,
 ) -> Result<(Entry, Launched)> {
     let preserved = preserved(create);
     check_preserved(preserved)?;
@@ -142,6 +147,7 @@ fn perform_once(
         state: new_state(create, planned),
         group: planned.probed.group.as_ref(),
         pinned: planned.probed.pinned.as_ref(),
+        console,
         needs_group: global.rootless == Rootless::False,
         fault: global.inject_fault.unwrap_or(0),
     });

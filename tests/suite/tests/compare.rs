@@ -9,7 +9,6 @@ use pipkin_tests::compare::{self, Ledger};
 use pipkin_tests::runtime::{Kind, Runtime, View};
 use pipkin_tests::{Bundle, Run, Scratch, host, observe, scratch};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

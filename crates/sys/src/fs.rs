@@ -468,8 +468,8 @@ fn mark_listed(list: Fd, first: u32) -> Result<()> {
 }
 
 /// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9, or where a
-/// seccomp filter hides it (ENOSYS or EPERM), each by itself, up to the largest that a process
-/// may have by default: what is listed below /proc may be the container's to say.
+/// seccomp filter hides it (ENOSYS or EPERM), each that is there, up to the largest that a
+/// process may have by default; what is listed below /proc may be the container's to say.
 pub fn close_range(first: u32, last: u32) -> Result<()> {
     // SAFETY: no memory is passed.
     let result = unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0) };
@@ -477,10 +477,47 @@ pub fn close_range(first: u32, last: u32) -> Result<()> {
         Err(Errno::ENOSYS | Errno::EPERM) => {}
         other => return other.map(drop),
     }
-    for file in first..=last.min(DEFAULT_LIMIT - 1) {
-        close(as_fd(file as usize));
+    let end = last.saturating_add(1).min(DEFAULT_LIMIT);
+    let mut from = first;
+    while from < end {
+        let next = from.saturating_add(BATCH as u32).min(end);
+        close_batch(from..next);
+        from = next;
     }
     Ok(())
+}
+
+/// Descriptors that one ppoll(2) is asked about; no process is without room for as many.
+const BATCH: usize = 256;
+
+/// Closes at most [`BATCH`] descriptors. ppoll(2) tells which of them there are: a process has
+/// few, and 65536 calls would take longer than all else of a start.
+fn close_batch(files: core::ops::Range<u32>) {
+    const POLLNVAL: u64 = 0x20;
+    let mut entries = [0u64; BATCH];
+    let count = files.len().min(BATCH);
+    // A little-endian `struct pollfd` that asks for no event.
+    for (entry, file) in entries.iter_mut().zip(files.clone()) {
+        *entry = u64::from(file);
+    }
+    let now = [0u64; 2];
+    // SAFETY: there are `count` structures, which the kernel writes to, and a `struct timespec`;
+    // the signal mask is absent.
+    let asked = unsafe {
+        call!(
+            PPOLL,
+            entries.as_mut_ptr() as usize,
+            count,
+            now.as_ptr() as usize,
+            0,
+            8
+        )
+    };
+    for (entry, file) in entries.iter().zip(files) {
+        if asked.is_err() || entry >> 48 & POLLNVAL == 0 {
+            close(as_fd(file as usize));
+        }
+    }
 }
 
 /// pipe2(2), close-on-exec: the end to read from and the one to write to.
@@ -569,4 +606,42 @@ pub fn write_all(file: Fd, mut bytes: &[u8]) -> Result<()> {
         bytes = bytes.get(written.max(1)..).unwrap_or_default();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_open(file: Fd) -> bool {
+        set_cloexec(file, true).is_ok()
+    }
+
+    #[test]
+    fn a_batch_closes_what_is_there() {
+        let null = openat(crate::AT_FDCWD, c"/dev/null", oflag::RDONLY, 0).unwrap();
+        for file in [700, 701, 750, 899, 900] {
+            dup3(null, file).unwrap();
+        }
+        close_batch(701..900);
+        let open = [700, 701, 750, 899, 900].map(is_open);
+        assert_eq!(open, [true, false, false, false, true]);
+        close_batch(700..701);
+        close_batch(900..901);
+        assert!(!is_open(700) && !is_open(900) && is_open(null));
+        close(null);
+    }
+
+    #[test]
+    fn what_is_listed_is_marked() {
+        let file = openat(crate::AT_FDCWD, c"/dev/null", oflag::RDONLY, 0).unwrap();
+        dup3(file, 901).unwrap();
+        const F_GETFD: usize = 1;
+        // SAFETY: no memory is passed.
+        let flags = || unsafe { call!(FCNTL, 901, F_GETFD) };
+        assert_eq!(flags(), Ok(0));
+        cloexec_listed(901).unwrap();
+        assert_eq!(flags(), Ok(1));
+        close(901);
+        close(file);
+    }
 }

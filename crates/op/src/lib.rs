@@ -380,8 +380,9 @@ ops! {
     123 CloseRange { first: u32, }
     /// Closes every descriptor from `first` on, but those of the slots `keep` (a little-endian
     /// u16 each) and the socket to the runtime: from here on paths of the image are looked up
-    /// that could name them (CVE-2024-21626), and a container may wait for long.
-    125 CloseRest { first: u32, keep: B, }
+    /// that could name them (CVE-2024-21626), and a container may wait for long. `proc` is the
+    /// host's, which lists them where there is no close_range(2).
+    125 CloseRest { first: u32, keep: B, proc: Option<Slot>, }
     /// execve(2) of what was found, with an empty signal mask. `ignored` are the signals, bit
     /// 0 for number 1, that the runtime's caller ignores: they get their default effect.
     124 Exec { args: B, env: B, ignored: u64, }

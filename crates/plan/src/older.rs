@@ -37,7 +37,9 @@ pub fn without_mount_setattr(builder: &mut Builder<'_>) -> Result<(), Invalid> {
                 keep(host, &mut trees, slot, step.pointer, attr)?;
                 continue;
             }
-            PlanOp::SetAttr { proc: by, .. } => *by = Some(proc),
+            PlanOp::SetAttr { proc: by, .. } | PlanOp::CloseRest { proc: by, .. } => {
+                *by = Some(proc);
+            }
             PlanOp::SetAttrAt { attr, proc: by, .. } => {
                 // It was mounted by the step before: there is nothing below.
                 attr.recursive &= attr.propagation != 0;

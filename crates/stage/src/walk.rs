@@ -99,8 +99,10 @@ impl Walk {
     }
 
     /// Closes every descriptor from `first` on but those of these slots (a little-endian u16
-    /// each) and the socket to the runtime.
-    pub fn close_rest(&mut self, first: u32, keep: &[u8]) -> Result<()> {
+    /// each) and the socket to the runtime. `proc` is the slot of the host's /proc, if there is
+    /// one.
+    pub fn close_rest(&mut self, first: u32, keep: &[u8], proc: Option<Slot>) -> Result<()> {
+        let proc = proc.and_then(|slot| self.fd(slot).ok());
         let kept = |slot: u16| {
             keep.chunks_exact(2)
                 .any(|pair| pair == slot.to_le_bytes().as_slice())
@@ -111,6 +113,18 @@ impl Walk {
             }
         }
         self.leave();
+        match self.close_ranges(first) {
+            Err(Errno::ENOSYS | Errno::EPERM) => {
+                let is_kept = |file| file == self.report || self.slots.contains(&file);
+                fs::close_each(first, proc, is_kept);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Closes what lies between the descriptors that stay.
+    fn close_ranges(&self, first: u32) -> Result<()> {
         let mut from = first;
         loop {
             // The next descriptor that stays.

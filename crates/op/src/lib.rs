@@ -210,11 +210,13 @@ ops! {
     2 OpenTree { slot: Slot, path: S, recursive: bool, nofollow: bool, attr: MountAttr, }
     /// Opens a namespace file.
     3 OpenNamespace { slot: Slot, path: S, nstype: u32, }
-    /// A detached copy of the host's null device, checked to be character device 1:3.
-    4 OpenNull { slot: Slot, }
+    /// A detached copy of the host's null device, checked to be character device 1:3. Like every
+    /// tree of the host it must become private: what a container mounts on a peer of the host's
+    /// mount would be mounted on the host.
+    4 OpenNull { slot: Slot, attr: MountAttr, }
     /// A detached copy of a device node of the host, for a container that may not
     /// make its own; checked to be `dev`.
-    5 OpenDevice { slot: Slot, path: S, block: bool, major: u32, minor: u32, }
+    5 OpenDevice { slot: Slot, path: S, block: bool, major: u32, minor: u32, attr: MountAttr, }
     /// Connects to the socket that receives the terminal's other side.
     6 ConnectConsole { slot: Slot, path: S, }
     /// The listening socket at which `start` is awaited.
@@ -316,8 +318,9 @@ ops! {
     80 Symlink { dir: Slot, path: S, target: S, }
     /// mkdirat(2), with the directories above.
     81 Mkdir { dir: Slot, path: S, mode: u32, }
-    /// Hides a path: a file below the null device, a directory below an empty one.
-    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, }
+    /// Hides a path: a file below the null device, a directory below an empty one. With `proc` as
+    /// for `SetAttr`, the null device becomes private when it is attached.
+    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, proc: Option<Slot>, }
     /// Makes a path read-only, with the mounts below it, or without them where `proc` is given
     /// as for `SetAttr`. `plain` as for [`Covered`].
     83 ReadonlyPath { dir: Slot, path: S, plain: bool, proc: Option<Slot>, }

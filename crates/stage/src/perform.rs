@@ -239,7 +239,10 @@ impl Walk {
             }
             StageOp::Home { uid } => self.executable.find_home(uid)?,
             StageOp::AwaitStart { listener, .. } => self.await_start(listener)?,
-            StageOp::CloseRange { first } => identity::close_range(first)?,
+            StageOp::CloseRange { first } => {
+                self.first = first;
+                identity::close_range(first)?;
+            }
             StageOp::CloseRest { first, keep } => self.close_rest(first, keep)?,
             StageOp::Exec { args, env, ignored } => {
                 return Err(exec::exec(self, args, env, ignored));

@@ -55,11 +55,10 @@ pub struct Cpuset {
     pub mems: &'static [u8],
 }
 
+/// Nothing is closed here: the descriptors end with the process.
 fn write_file(path: &Path, value: &[u8]) -> Result<()> {
     let file = fs::openat(AT_FDCWD, path.c_str()?, oflag::WRONLY, 0)?;
-    let written = fs::write(file, value);
-    fs::close(file);
-    written.map(drop)
+    fs::write(file, value).map(drop)
 }
 
 /// Makes the groups and writes their limits. Gives the directory of the unified one, which
@@ -113,9 +112,6 @@ fn limit(hierarchies: &[Hierarchy], group: &[u8], writes: &[Write]) -> Result<()
         let file = match open {
             Some((name, file)) if name == write.file => file,
             _ => {
-                if let Some((_, file)) = open.take() {
-                    fs::close(file);
-                }
                 let Some(hierarchy) = hierarchies.iter().find(|one| one.holds(write.controller))
                 else {
                     continue;
@@ -132,9 +128,6 @@ fn limit(hierarchies: &[Hierarchy], group: &[u8], writes: &[Write]) -> Result<()
             }
         };
         fs::write(file, write.value)?;
-    }
-    if let Some((_, file)) = open {
-        fs::close(file);
     }
     Ok(())
 }

@@ -35,6 +35,9 @@ use cgroup::{Cpuset, Hierarchy};
 use profiles::{Mask, Mount, PROFILES, Profile};
 use text::Path;
 
+/// What the session keyring allows: the kernel's default, and that its user may search it.
+const KEYRING: u32 = 0x3f1b_0000;
+
 /// How many words and hierarchies there may be.
 const MOST: usize = 64;
 
@@ -171,7 +174,8 @@ impl Launch {
             process::unshare(clone::NEWCGROUP)?;
         }
         process::setsid()?;
-        process::join_session_keyring(c"_ses.floor")?;
+        let keyring = process::join_session_keyring(c"_ses.floor")?;
+        process::set_key_permissions(keyring, KEYRING)?;
         if !profile.hostname.is_empty() {
             process::sethostname(profile.hostname.as_bytes())?;
         }
@@ -221,11 +225,9 @@ impl Launch {
         for (resource, soft, hard) in profile.rlimits {
             process::set_rlimit(*resource, *soft, *hard)?;
         }
-        for capability in (0..64).filter(|capability| keep & 1 << capability == 0) {
-            match process::drop_bounding(capability) {
-                Err(Errno::EINVAL) => break,
-                other => other?,
-            }
+        let last = profiles::CAPABILITIES;
+        for capability in (0..last).filter(|capability| keep & 1 << capability == 0) {
+            process::drop_bounding(capability)?;
         }
         let groups: &[u8] = if profile.group { &[0; 4] } else { &[] };
         process::setgroups(groups)?;

@@ -19,9 +19,13 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
     for one in world.oci() {
         for _ in 0..world.runs(10, 3) {
             match peak(world, one, &subject) {
-                Ok(peak) => report.add("peak", "RSS", &one.name, "KiB", peak),
+                Ok(resident) => {
+                    for (point, size) in ["RSS", "file", "anonymous"].iter().zip(resident) {
+                        report.add("peak", point, &one.name, "KiB", size);
+                    }
+                }
                 Err(error) => {
-                    report.note(format!("{} cannot do rss: {error}", one.name));
+                    report.note(format!("{} failed at peak RSS: {error}", one.name));
                     break;
                 }
             }
@@ -30,7 +34,9 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<f64> {
+/// The largest size, and while it waits for the container's end, what is from files and what
+/// is anonymous.
+fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<[f64; 3]> {
     let id = world.id();
     let pid_file = world.scratch.dir().join(&id);
     let file = pid_file.to_string_lossy().into_owned();
@@ -55,17 +61,18 @@ fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<f64> {
     // It now waits for the container's end.
     std::thread::sleep(Duration::from_millis(5));
     let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    let peak = kib(&status, "VmHWM:").ok_or("no VmHWM")?;
+    let resident = ["VmHWM:", "RssFile:", "RssAnon:"].map(|name| kib(&status, name).unwrap_or(0.0));
     if let Some(pid) = Pid::from_raw(container) {
         rustix::process::kill_process(pid, Signal::KILL)?;
     }
     child.wait()?;
-    Ok(peak)
+    Ok(resident)
 }
 
 /// The smallest limit of memory in which a static program still runs.
 pub fn limit(world: &World, report: &mut Report) -> Result<()> {
     const STEP: u64 = 8;
+    const MOST: u64 = 64 * 1024;
     for one in world.oci() {
         let mut subject = world.subject("podman", &["/nothing"])?;
         let mut fits = |steps: u64| -> Result<bool> {
@@ -81,12 +88,19 @@ pub fn limit(world: &World, report: &mut Report) -> Result<()> {
             Ok(true)
         };
         let mut above = 8;
-        while !fits(above)? {
+        let mut fitted = fits(above)?;
+        while !fitted && above * STEP < MOST {
             above *= 2;
-            if above * STEP > 64 * 1024 {
-                report.note(format!("{}: no limit up to 64 MiB works", one.name));
-                break;
-            }
+            fitted = fits(above)?;
+        }
+        if !fitted {
+            let line = world.last_line();
+            report.note(format!(
+                "{} failed at {} KiB: {line}",
+                one.name,
+                above * STEP
+            ));
+            continue;
         }
         let mut below = if above == 8 { 0 } else { above / 2 };
         while below + 1 < above {

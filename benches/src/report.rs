@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Shares};
 use crate::stats::Summary;
 
 /// The values of one runtime at one point of an axis.
@@ -23,8 +23,10 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What `make bench-mounts` prints.
     pub mounts: String,
-    /// Which share of the processors' time others used meanwhile, between 0 and 1.
-    pub others: f64,
+    /// What was used of the processors meanwhile, but for the bench.
+    pub shares: Shares,
+    /// Seconds that each axis took.
+    pub seconds: Vec<(&'static str, f64)>,
     /// Everything that runs, in the order of the tables.
     order: Vec<String>,
 }
@@ -37,7 +39,8 @@ impl Report {
             series: Vec::new(),
             notes: Vec::new(),
             mounts: String::new(),
-            others: 0.0,
+            shares: Shares::default(),
+            seconds: Vec::new(),
             order,
         }
     }
@@ -87,9 +90,10 @@ impl Report {
         self.get(axis, point, runtime).map(|summary| summary.median)
     }
 
-    /// Whether so much else ran that the shortest times say more than the medians.
+    /// Whether so much else ran that the shortest times say more than the medians. What the
+    /// kernel's threads do is not counted: they clean up after the containers.
     pub fn is_busy(&self) -> bool {
-        self.others > 0.15
+        self.shares.others > 0.05
     }
 
     /// The points of an axis in the order in which they were measured.
@@ -126,7 +130,11 @@ impl Report {
             "cgroups": self.machine.cgroups,
             "versions": self.machine.versions.iter().cloned().collect::<serde_json::Map<_, _>>(),
             "quick": self.quick,
-            "others": self.others,
+            "others": self.shares.others,
+            "kernel": self.shares.kernel,
+            "seconds": self.seconds.iter().map(|(name, seconds)| {
+                ((*name).to_owned(), json!(seconds.round()))
+            }).collect::<serde_json::Map<_, _>>(),
         });
         let lines: Vec<String> = self.series.iter().map(Series::to_json).collect();
         format!(

@@ -61,13 +61,14 @@ fn write_file(path: &Path, value: &[u8]) -> Result<()> {
     fs::write(file, value).map(drop)
 }
 
-/// Makes the groups and writes their limits. Gives the directory of the unified one, which
+/// Makes the groups and writes their limits, on version 2 those in `v2`. Gives the directory of the unified one, which
 /// the process is born in.
 pub fn create(
     hierarchies: &[Hierarchy],
     group: &[u8],
     cpuset: Cpuset,
     derived: &Derived,
+    v2: &[Write],
 ) -> Result<Option<Fd>> {
     let mut unified = None;
     for hierarchy in hierarchies {
@@ -86,7 +87,7 @@ pub fn create(
     if !is_pure {
         limit(hierarchies, group, derived.v1)?;
     } else if let (Some(hierarchy), Some(directory)) = (hierarchies.first(), unified) {
-        for write in derived.v2 {
+        for write in v2 {
             let path = hierarchy.path(group, b"/")?;
             let path = Path::of(&[path.c_str()?.to_bytes(), write.file.as_bytes()])?;
             done(write_file(&path, write.value), write)?;

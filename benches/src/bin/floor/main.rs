@@ -4,13 +4,14 @@
 //! differ in anything but their name: it is what pipkin's time is compared with.
 //!
 //! ```text
-//! floor PROFILE FILTER GROUP BUNDLE CPUS MEMS BINDS NAME=MOUNT… -- PROGRAM ARGUMENT…
+//! floor PROFILE FILTER LIMITS GROUP BUNDLE CPUS MEMS BINDS NAME=MOUNT… -- PROGRAM ARGUMENT…
 //! ```
 //!
 //! | | |
 //! | --- | --- |
 //! | PROFILE | `podman`, `containerd`, `docker` or `spec` |
 //! | FILTER | `filter`, or `plain` for no seccomp filter |
+//! | LIMITS | `limits`, or `free` for none but the rules for devices |
 //! | GROUP | the group's path in each hierarchy; its parent must be there |
 //! | BUNDLE | has `rootfs`, in which every mount point is, and `files` |
 //! | CPUS, MEMS | what the v1 cpuset gets |
@@ -45,6 +46,7 @@ const MOST: usize = 64;
 struct Launch {
     profile: &'static Profile,
     filter: bool,
+    limits: bool,
     group: &'static [u8],
     bundle: &'static [u8],
     cpuset: Cpuset,
@@ -92,7 +94,18 @@ fn number(text: &CStr) -> Option<usize> {
 }
 
 fn parse(words: &[&'static CStr]) -> Option<Launch> {
-    let [profile, filter, group, bundle, cpus, mems, binds, rest @ ..] = words else {
+    let [
+        profile,
+        filter,
+        limits,
+        group,
+        bundle,
+        cpus,
+        mems,
+        binds,
+        rest @ ..,
+    ] = words
+    else {
         return None;
     };
     let dashes = rest.iter().position(|word| *word == c"--")?;
@@ -110,6 +123,7 @@ fn parse(words: &[&'static CStr]) -> Option<Launch> {
             .iter()
             .find(|known| known.name.as_bytes() == profile.to_bytes())?,
         filter: *filter == c"filter",
+        limits: *limits == c"limits",
         group: group.to_bytes(),
         bundle: bundle.to_bytes(),
         cpuset: Cpuset {
@@ -144,7 +158,8 @@ impl Launch {
     /// The parent's side.
     fn run(&self) -> Result<Ended> {
         let derived = &self.profile.derived;
-        let unified = cgroup::create(self.hierarchies(), self.group, self.cpuset, derived)?;
+        let v2 = if self.limits { derived.v2 } else { &[] };
+        let unified = cgroup::create(self.hierarchies(), self.group, self.cpuset, derived, v2)?;
         let mut flags =
             clone::NEWNS | clone::NEWUTS | clone::NEWIPC | clone::NEWPID | clone::NEWNET;
         if self.is_pure() && self.has_cgroup_namespace() {

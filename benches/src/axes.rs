@@ -51,7 +51,7 @@ pub fn compare(
                     Ok(_) => {}
                     Err(error) => {
                         failures[turn] += 1;
-                        report.note(format!("{} failed at {axis} {name}: {error}", one.name));
+                        report.fail(&one.name, &format!("{axis}, {name}"), &error);
                     }
                 }
             }

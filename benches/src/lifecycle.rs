@@ -52,7 +52,7 @@ fn by_turns(
                 Ok(_) => {}
                 Err(error) => {
                     able[turn] = false;
-                    report.note(format!("{} failed at {what}: {error}", one.name));
+                    report.fail(&one.name, what, &error);
                 }
             }
         }
@@ -79,7 +79,7 @@ fn exec(world: &World, report: &mut Report, subject: &Subject) -> Result<()> {
             .and_then(|_| one.time(world, &words(&["exec", &id, "/bin/true"])));
         containers.push((one.clone(), id));
         if let Err(error) = begun {
-            report.note(format!("{} failed at exec: {error}", one.name));
+            report.fail(&one.name, "exec", &error);
             if one.name == "pipkin" {
                 break;
             }

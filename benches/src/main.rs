@@ -112,7 +112,7 @@ fn main() -> Result<()> {
     let order = world.runtimes.iter().map(|one| one.name.clone()).collect();
     let mut report = Report::new(machine::look(&world), options.quick, order);
     for missing in &world.missing {
-        report.note(missing.clone());
+        report.fail(missing, "everything", &"it is not on this machine");
     }
     let processors = machine::Processors::watch()?;
     for (name, axis) in AXES {
@@ -120,7 +120,7 @@ fn main() -> Result<()> {
             let start = Instant::now();
             eprint!("bench: {name} … ");
             if let Err(error) = axis(&world, &mut report) {
-                report.note(format!("{name} ended early: {error}"));
+                report.fail("the bench", name, &error);
             }
             world.leave()?;
             let seconds = start.elapsed().as_secs_f64();

@@ -25,7 +25,7 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
                     }
                 }
                 Err(error) => {
-                    report.note(format!("{} failed at peak RSS: {error}", one.name));
+                    report.fail(&one.name, "peak RSS", &error);
                     break;
                 }
             }
@@ -39,6 +39,7 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
 fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<[f64; 3]> {
     let id = world.id();
     let pid_file = world.scratch.dir().join(&id);
+    let written = world.written();
     let file = pid_file.to_string_lossy().into_owned();
     let bundle = subject.bundle.path();
     let words = ["run", "--bundle", bundle, "--pid-file", &file, &id];
@@ -54,7 +55,7 @@ fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<[f64; 3]> {
         }
         if Instant::now() > end || child.try_wait()?.is_some() {
             let _ = child.kill();
-            return Err(format!("it did not come up: {}", world.last_line()).into());
+            return Err(format!("it did not come up: {}", world.last_line(written)).into());
         }
         std::thread::sleep(Duration::from_millis(1));
     };
@@ -75,6 +76,7 @@ pub fn limit(world: &World, report: &mut Report) -> Result<()> {
     const MOST: u64 = 64 * 1024;
     for one in world.oci() {
         let mut subject = world.subject("podman", &["/nothing"])?;
+        let written = world.written();
         let mut fits = |steps: u64| -> Result<bool> {
             let bytes = steps * STEP * 1024;
             let memory = json!({ "limit": bytes });
@@ -94,12 +96,8 @@ pub fn limit(world: &World, report: &mut Report) -> Result<()> {
             fitted = fits(above)?;
         }
         if !fitted {
-            let line = world.last_line();
-            report.note(format!(
-                "{} failed at {} KiB: {line}",
-                one.name,
-                above * STEP
-            ));
+            let place = format!("a limit of {} KiB", above * STEP);
+            report.fail(&one.name, &place, &world.last_line(written));
             continue;
         }
         let mut below = if above == 8 { 0 } else { above / 2 };

@@ -37,7 +37,7 @@ pub fn write(report: &Report, out: &Path) -> Result<String> {
     page.seccomp();
     page.mounts();
     page.text.push_str(METHOD);
-    page.notes();
+    page.failures();
     for (name, svg) in &page.plots {
         fs::write(out.join(name), svg)?;
     }
@@ -103,6 +103,8 @@ and of being a runtime.
 - Every runtime sees the same control groups. Debian's crun cannot work with a unified hierarchy
   beside those of v1, so where a machine has both, it is taken out of the bench's own mount
   namespace.
+- What runtimes remember of their containers is in memory, as in /run everywhere; the bundles
+  are on the disk.
 - What protects a runtime from its containers is part of every figure of pipkin's.
 - Peak RSS is VmHWM of the runtime's process, read while a container runs in the foreground.
 - System calls are those that `strace -f` sees come back, those of the container's program
@@ -609,14 +611,16 @@ impl Page<'_> {
         self.say(&text);
     }
 
-    fn notes(&mut self) {
-        if self.report.notes.is_empty() {
+    fn failures(&mut self) {
+        let report = self.report;
+        if report.failures.is_empty() {
             return;
         }
-        self.say("\n## What went wrong while measuring\n\n");
-        for note in &self.report.notes {
-            let line = format!("- {}\n", note.lines().collect::<Vec<_>>().join(" / "));
-            self.say(&line);
+        self.say("\n## What could not be measured\n\n| what | at | why |\n|---|---|---|\n");
+        for (who, why, places) in &report.failures {
+            let why = why.lines().collect::<Vec<_>>().join(" / ");
+            let why = why.replace('|', "/");
+            let _ = writeln!(self.text, "| {who} | {} | {why} |", places.join("; "));
         }
     }
 }

@@ -19,8 +19,8 @@ pub struct Report {
     pub machine: Machine,
     pub quick: bool,
     pub series: Vec<Series>,
-    /// What could not be measured, and why.
-    pub notes: Vec<String>,
+    /// What could not be measured: who failed, why, and at what.
+    pub failures: Vec<(String, String, Vec<String>)>,
     /// What `make bench-mounts` prints.
     pub mounts: String,
     /// What was used of the processors meanwhile, but for the bench.
@@ -37,7 +37,7 @@ impl Report {
             machine,
             quick,
             series: Vec::new(),
-            notes: Vec::new(),
+            failures: Vec::new(),
             mounts: String::new(),
             shares: Shares::default(),
             seconds: Vec::new(),
@@ -70,10 +70,17 @@ impl Report {
         }
     }
 
-    /// Says, once, what could not be measured.
-    pub fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+    /// Says that a runtime, or an axis, could not do something.
+    pub fn fail(&mut self, who: &str, place: &str, why: &dyn std::fmt::Display) {
+        let why = why.to_string();
+        let known = self.failures.iter_mut();
+        let mut known = known.filter(|(other, reason, _)| other == who && *reason == why);
+        match known.next() {
+            Some((_, _, places)) if places.iter().any(|other| other == place) => {}
+            Some((_, _, places)) => places.push(place.to_owned()),
+            None => self
+                .failures
+                .push((who.to_owned(), why, vec![place.to_owned()])),
         }
     }
 
@@ -138,8 +145,8 @@ impl Report {
         });
         let lines: Vec<String> = self.series.iter().map(Series::to_json).collect();
         format!(
-            "{{\n\"machine\": {machine},\n\"notes\": {},\n\"series\": [\n{}\n]\n}}\n",
-            json!(self.notes),
+            "{{\n\"machine\": {machine},\n\"failures\": {},\n\"series\": [\n{}\n]\n}}\n",
+            json!(self.failures),
             lines.join(",\n")
         )
     }

@@ -101,6 +101,7 @@ const PATIENCE: u32 = 60_000;
 /// Runs a program to its end: microseconds. It must succeed.
 pub fn time(world: &World, program: &Path, words: &[String]) -> Result<f64> {
     let mut command = command(world, program, words)?;
+    let written = world.written();
     let start = Instant::now();
     let mut child = command.spawn()?;
     let pidfd = process::pidfd_open(i32::try_from(child.id())?)?;
@@ -114,7 +115,7 @@ pub fn time(world: &World, program: &Path, words: &[String]) -> Result<f64> {
     let status = child.wait()?;
     let elapsed = start.elapsed();
     if !status.success() {
-        return Err(format!("{status}: {}", world.last_line()).into());
+        return Err(format!("{status}: {}", world.last_line(written)).into());
     }
     Ok(elapsed.as_nanos() as f64 / 1000.0)
 }

@@ -67,8 +67,7 @@ fn look(
             let counts = match trace(world, one, subject) {
                 Ok(counts) => counts,
                 Err(error) => {
-                    let axis = axes.calls;
-                    report.note(format!("{} failed at {axis} {name}: {error}", one.name));
+                    report.fail(&one.name, &format!("{}, {name}", axes.calls), &error);
                     break;
                 }
             };

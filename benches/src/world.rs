@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,10 @@ impl World {
             None => beside_this_program()?,
         };
         private_view()?;
+        // Everywhere else, what runtimes remember is in /run, which is in memory.
+        let state = scratch.dir().join("state");
+        fs::create_dir(&state)?;
+        in_memory(&state)?;
         let home = File::open("/proc/self/ns/mnt")?;
         let v2 = v2_alone(&home)?;
         let mut wanted = vec![
@@ -99,7 +104,7 @@ impl World {
         for (name, path, kind) in wanted {
             match path.filter(|path| path.is_file()) {
                 Some(path) => runtimes.push(Runtime::new(&name, path, kind)),
-                None => missing.push(format!("{name} is not on this machine")),
+                None => missing.push(name),
             }
         }
         let input_path = scratch.dir().join("input");
@@ -176,9 +181,21 @@ impl World {
         Ok(process::setns(self.home.as_raw_fd(), 0)?)
     }
 
-    /// The last line of what was written.
-    pub fn last_line(&self) -> String {
-        let text = fs::read(&self.output_path).unwrap_or_default();
+    /// How much has been written so far.
+    pub fn written(&self) -> u64 {
+        self.output.metadata().map_or(0, |metadata| metadata.len())
+    }
+
+    /// The last line of what was written since then.
+    pub fn last_line(&self, since: u64) -> String {
+        let mut text = Vec::new();
+        let read = File::open(&self.output_path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(since))?;
+            file.read_to_end(&mut text)
+        });
+        if read.is_err() {
+            return String::new();
+        }
         let text = String::from_utf8_lossy(&text);
         text.lines().last().unwrap_or_default().to_owned()
     }
@@ -321,9 +338,13 @@ fn private_view() -> Result<()> {
     if !own.exists() {
         fs::DirBuilder::new().mode(0o700).create(own)?;
     }
+    in_memory(own)
+}
+
+fn in_memory(path: &Path) -> Result<()> {
+    let path = std::ffi::CString::new(path.to_string_lossy().into_owned())?;
     let kind = Some(c"tmpfs");
-    mount::mount(kind, c"/run/pipkin", kind, 0, Some(c"mode=0700"))?;
-    Ok(())
+    Ok(mount::mount(kind, &path, kind, 0, Some(c"mode=0700"))?)
 }
 
 /// The hierarchies that are mounted where they are expected.

@@ -48,7 +48,7 @@ pub fn parallel(world: &World, report: &mut Report) -> Result<()> {
                     // What must not fail once.
                     (64, "pipkin") => world.runs(2000, 2000),
                     (64, _) if one.kind == Kind::Floor => world.runs(2000, 400),
-                    (64, _) => world.runs(2000, 200),
+                    (64, _) => world.runs(2000, 128),
                     (1, _) => world.runs(200, 40),
                     _ => world.runs(400, 60),
                 };

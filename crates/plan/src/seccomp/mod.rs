@@ -67,7 +67,7 @@ use emit::{MOST, TooLong};
 use graph::{Graph, Id, Test};
 use rules::{Fault, Rule, verdict};
 use search::Runs;
-use syscalls::Name;
+use syscalls::Finder;
 
 /// A filter, ready for seccomp(2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,13 +136,12 @@ pub fn compile_with(seccomp: &Seccomp, native: Arch, options: Options) -> Result
     let default = rules::default(seccomp)?;
     let rules = rules::rules(seccomp)?;
     let mut all = architectures(seccomp, native)?;
+    let mut finder = Finder::default();
     for rule in &rules {
-        for name in rule.names.iter().filter_map(|name| Name::find(name)) {
+        let applies = rule.verdict != default;
+        for name in rule.names.iter().filter_map(|name| finder.find(name)) {
             for calls in &mut all {
-                calls.mention(name);
-                if rule.verdict != default {
-                    calls.apply(rule, name);
-                }
+                calls.name(rule, name, applies);
             }
         }
     }

@@ -46,6 +46,29 @@ impl Cell {
     }
 }
 
+/// A set of the calls that stand for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Multiplexed {
+    pub(super) socketcall: bool,
+    pub(super) ipc: bool,
+}
+
+impl Multiplexed {
+    const NONE: Self = Self {
+        socketcall: false,
+        ipc: false,
+    };
+
+    /// Whether one of them reaches a call, as the tables have it.
+    fn has(self, call: u8) -> bool {
+        match call {
+            0 => false,
+            call if call & IPC == 0 => self.socketcall,
+            _ => self.ipc,
+        }
+    }
+}
+
 /// Ordinary numbers, then private ones.
 const CELLS: usize = LARGEST + 1 + PRIVATE_COUNT;
 
@@ -100,51 +123,62 @@ impl Calls {
         self.cells.iter().all(|cell| *cell == Cell::UNTOUCHED)
     }
 
-    /// Notes that a rule names the call, and applies it unless it says what the default
-    /// does.
-    pub(super) fn name(&mut self, rule: &Rule<'_>, name: Name, applies: bool) {
-        let number = name.number(self.numbers);
-        if number & PRIVATE == 0 {
+    /// Notes that a rule has these names, and applies it unless it says what the default
+    /// does. `multiplexers` are those whose verdict is not settled by a rule without
+    /// conditions.
+    pub(super) fn rule(
+        &mut self,
+        rule: &Rule<'_>,
+        names: &[Name],
+        applies: bool,
+        multiplexers: Multiplexed,
+    ) {
+        let numbers = self.numbers;
+        let numbers = || names.iter().map(|name| name.number(numbers));
+        for number in numbers().filter(|number| number & PRIVATE == 0) {
             self.newer = self.newer.max(usize::from(number) + 1);
-            self.end = self.end.max(self.newer);
         }
+        self.end = self.end.max(self.newer);
         if !applies {
             return;
         }
-        if let Some(multiplexers) = self.facts.multiplexers {
-            self.apply_multiplexed(rule, name.multiplexed(), multiplexers);
+        if multiplexers != Multiplexed::NONE
+            && let Some(which) = self.facts.multiplexers
+        {
+            for call in names.iter().map(|name| name.multiplexed()) {
+                if multiplexers.has(call) {
+                    self.apply_multiplexed(rule, call, which);
+                }
+            }
         }
-        if number != ABSENT {
-            self.apply(rule, number);
-        }
-    }
-
-    fn apply(&mut self, rule: &Rule<'_>, number: u16) {
         let wide = self.facts.wide;
+        let present = numbers().filter(|number| *number != ABSENT);
         if !rule.conditions.iter().any(|c| c.constrains(wide)) {
-            self.always(number, rule.verdict);
+            self.always(present, rule.verdict);
             return;
         }
-        let constrain = rule.conditions.iter().filter(|c| c.constrains(wide));
-        let conditions: Vec<_> = constrain.copied().collect();
-        let link = Link {
-            rule: rule.index,
-            whole: conditions.len() == rule.conditions.len(),
-            verdict: rule.verdict,
-            conditions,
-        };
-        self.depends(number, link);
+        for number in present {
+            let constrain = rule.conditions.iter().filter(|c| c.constrains(wide));
+            let conditions: Vec<_> = constrain.copied().collect();
+            let link = Link {
+                rule: rule.index,
+                whole: conditions.len() == rule.conditions.len(),
+                verdict: rule.verdict,
+                conditions,
+            };
+            self.depends(number, link);
+        }
     }
 
     /// Applies a rule to the way through socketcall(2) or ipc(2). Their first argument
     /// says which call is meant; what the rule says of the call's own first argument
     /// cannot be asked, and of the others only as they stand. So does libseccomp.
     fn apply_multiplexed(&mut self, rule: &Rule<'_>, call: u8, multiplexers: Multiplexers) {
-        let number = match call {
-            0 => return,
-            call if call & IPC == 0 => multiplexers.socketcall,
+        let number = match call & IPC {
+            0 => multiplexers.socketcall,
             _ => multiplexers.ipc,
         };
+        self.end = self.end.max(usize::from(number) + 1);
         let which = Condition {
             argument: 0,
             operator: Operator::Equal,
@@ -167,29 +201,27 @@ impl Calls {
 
     fn cell(&mut self, number: u16) -> Option<&mut Cell> {
         let place = match number & PRIVATE {
-            0 => {
-                self.end = self.end.max(usize::from(number) + 1);
-                usize::from(number)
-            }
+            0 => usize::from(number),
             _ => LARGEST + usize::from(number & !PRIVATE),
         };
         self.cells.get_mut(place)
     }
 
     /// A rule without conditions stands against those with; of two, the first stands.
-    fn always(&mut self, number: u16, verdict: u32) {
-        // A verdict is only noted for a cell that gets it, so that there are no more verdicts
-        // than cells.
-        let next = self.verdicts.len();
+    fn always(&mut self, numbers: impl Iterator<Item = u16>, verdict: u32) {
         let known = self.verdicts.iter().position(|known| *known == verdict);
-        let Some(cell) = self.cell(number) else {
-            return;
-        };
-        if matches!(cell.fate(), Fate::Always(_)) {
-            return;
+        let fate = Cell::always(known.unwrap_or(self.verdicts.len()));
+        let mut used = false;
+        for number in numbers {
+            if let Some(cell) = self.cell(number)
+                && !matches!(cell.fate(), Fate::Always(_))
+            {
+                *cell = fate;
+                used = true;
+            }
         }
-        *cell = Cell::always(known.unwrap_or(next));
-        if known.is_none() {
+        // Only then, so that there are no more verdicts than cells.
+        if used && known.is_none() {
             self.verdicts.push(verdict);
         }
     }

@@ -100,6 +100,23 @@ mod layout {
         calls
     };
 
+    /// Where a name stands in the tables.
+    pub(super) const fn row(name: &str) -> u16 {
+        let mut row = 0;
+        while !same(ROWS[row].0.as_bytes(), name.as_bytes()) {
+            row += 1;
+        }
+        row as u16
+    }
+
+    const fn same(a: &[u8], b: &[u8]) -> bool {
+        let mut i = 0;
+        while i < a.len() && i < b.len() && a[i] == b[i] {
+            i += 1;
+        }
+        i == a.len() && i == b.len()
+    }
+
     /// A slot for a name, by eight bytes at a time: most names are two steps.
     pub(super) const fn hash(name: &[u8]) -> usize {
         let mut hash = name.len() as u64;
@@ -135,6 +152,9 @@ mod layout {
 pub(super) struct Name(u16);
 
 impl Name {
+    pub(super) const SOCKETCALL: Self = Self(layout::row("socketcall"));
+    pub(super) const IPC: Self = Self(layout::row("ipc"));
+
     /// Looks `name` up.
     pub(super) fn find(name: &str) -> Option<Self> {
         let mut slot = hash(name.as_bytes());

@@ -295,13 +295,22 @@ impl Calls {
             Arch::S390 | Arch::S390x => newer,
             _ => default,
         };
+        let verdicts: Vec<Id> = self.verdicts.iter().map(|v| graph.verdict(*v)).collect();
+        let mut id = |cell: Cell, untouched: Id| match cell.fate() {
+            Fate::Untouched => untouched,
+            Fate::Always(place) => verdicts.get(place).copied().unwrap_or(untouched),
+            Fate::Depends(place) => {
+                let list = self.lists.get(place).map_or(&[][..], Vec::as_slice);
+                chain::build(graph, self.layout(), list, default)
+            }
+        };
         let mut add = |first: usize, end: usize, start: u32, untouched: Id| {
             let cells = self.cells.get(first..end).unwrap_or_default();
             let mut before = None;
             for (number, cell) in (start..).zip(cells) {
                 if before != Some(*cell) {
                     before = Some(*cell);
-                    runs.from(number, self.id(graph, *cell, untouched, default));
+                    runs.from(number, id(*cell, untouched));
                 }
             }
         };
@@ -311,26 +320,9 @@ impl Calls {
         runs.from(base + self.end as u32, newer);
         if self.arch == Arch::Arm {
             for (number, cell) in (1..).zip(self.cells.iter().skip(LARGEST + 1)) {
-                runs.from(
-                    ARM_PRIVATE + number,
-                    self.id(graph, *cell, default, default),
-                );
+                runs.from(ARM_PRIVATE + number, id(*cell, default));
             }
             runs.from(ARM_PRIVATE + PRIVATE_COUNT as u32 + 1, default);
-        }
-    }
-
-    fn id(&self, graph: &mut Graph, cell: Cell, untouched: Id, default: Id) -> Id {
-        match cell.fate() {
-            Fate::Untouched => untouched,
-            Fate::Always(place) => self
-                .verdicts
-                .get(place)
-                .map_or(untouched, |verdict| graph.verdict(*verdict)),
-            Fate::Depends(place) => {
-                let list = self.lists.get(place).map_or(&[][..], Vec::as_slice);
-                chain::build(graph, self.layout(), list, default)
-            }
         }
     }
 }

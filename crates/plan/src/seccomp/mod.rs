@@ -84,10 +84,11 @@ pub struct Filter {
 impl Filter {
     /// The program as the kernel reads it, 8 bytes an instruction.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.program
-            .iter()
-            .flat_map(|insn| insn.to_bytes())
-            .collect()
+        let mut bytes = Vec::with_capacity(self.program.len() * size_of::<Insn>());
+        for insn in &self.program {
+            bytes.extend_from_slice(&insn.to_bytes());
+        }
+        bytes
     }
 
     /// Whether the profile allows every call, as far as it says anything. The program would

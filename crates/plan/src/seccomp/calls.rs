@@ -135,9 +135,9 @@ impl Calls {
     ) {
         let numbers = self.numbers;
         let numbers = || names.iter().map(|name| name.number(numbers));
-        for number in numbers().filter(|number| number & PRIVATE == 0) {
-            self.newer = self.newer.max(usize::from(number) + 1);
-        }
+        let ordinary = numbers().filter(|number| number & PRIVATE == 0);
+        let after = ordinary.max().map_or(0, |largest| usize::from(largest) + 1);
+        self.newer = self.newer.max(after);
         self.end = self.end.max(self.newer);
         if !applies {
             return;

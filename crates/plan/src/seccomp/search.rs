@@ -17,9 +17,9 @@ impl Runs {
     /// Of no numbers, with room for those of real profiles.
     pub(super) fn new() -> Self {
         Self {
-            runs: Vec::with_capacity(160),
-            alone: Vec::with_capacity(64),
-            spans: Vec::with_capacity(96),
+            runs: Vec::with_capacity(144),
+            alone: Vec::with_capacity(48),
+            spans: Vec::with_capacity(80),
         }
     }
 

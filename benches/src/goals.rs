@@ -241,7 +241,7 @@ impl Judge<'_> {
         });
         let least = self.own("seccomp least", "podman").map(|least| {
             let least = micros(self.decisive(least));
-            format!("To load a filter that allows everything takes {least}.")
+            format!("To load one of two instructions takes {least}.")
         });
         vec![parts, least]
     }

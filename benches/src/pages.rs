@@ -560,9 +560,9 @@ impl Page<'_> {
         self.say(
             "\n## Seccomp\n\nMaking a filter of a profile and loading it, in a process that does \
              nothing else and nothing before: microseconds, and the length of the filter beside \
-             those that the others load. The least is the load of a filter that allows \
-             everything.\n\n\
-             | profile | make, µs | load, µs | least load, µs | both, µs (min) | instructions \
+             those that the others load. *Least* is what loading a filter of two \
+             instructions takes, which is part of any filter's.\n\n\
+             | profile | make, µs | load, µs | least, µs | both, µs (min) | instructions \
              | others' instructions |\n\
              |---|---:|---:|---:|---:|---:|---|\n",
         );

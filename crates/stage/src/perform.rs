@@ -282,6 +282,7 @@ impl Walk {
             | StageOp::LeaveNamespace { .. }
             | StageOp::WriteProc { .. }
             | StageOp::WriteState { .. }
+            | StageOp::PublishState { .. }
             | StageOp::WritePidFile { .. }
             | StageOp::Handoff { .. } => return Err(Errno::ENOSYS.into()),
         }

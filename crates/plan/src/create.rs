@@ -8,8 +8,8 @@ use crate::build::{Builder, c_string};
 use crate::cgroup::{self, Version, Write};
 use crate::namespaces::{self, Namespaces, flag};
 use crate::{
-    Host, Invalid, Plan, Request, Until, devices, hooks, mounts, process, rootfs, seccomp, sysctl,
-    unsupported,
+    Host, Invalid, Plan, Request, Until, devices, hooks, mounts, older, process, rootfs, seccomp,
+    sysctl, unsupported,
 };
 
 /// Makes the plan of a start.
@@ -146,6 +146,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     process::execute(b, &env, filter, sets)?;
     for kind in [HookKind::Poststart, HookKind::Poststop] {
         hooks::steps(b, kind, Actor::Runtime, Status::Running)?;
+    }
+    if !host.has_mount_setattr() {
+        older::without_mount_setattr(b)?;
     }
 
     let clone = PlanOp::Clone {

@@ -334,7 +334,8 @@ impl Page<'_> {
     }
 
     fn commands(&mut self) {
-        if self.report.points("command").is_empty() {
+        let report = self.report;
+        if report.points("command").is_empty() {
             return;
         }
         self.say(
@@ -362,6 +363,10 @@ impl Page<'_> {
                 ms(removal.min)
             );
             self.say(&line);
+        }
+        if !report.points("command calls").is_empty() {
+            self.say("\nSystem calls of each:\n");
+            self.calls("command calls", None);
         }
         let title = "Each command alone, milliseconds";
         let svg = svg::bars(
@@ -424,7 +429,11 @@ impl Page<'_> {
             }
         }
         let title = "Containers a second, by how many start at once";
-        let svg = svg::bars(title, &self.groups("rate", |rate| format!("{rate:.0}")));
+        let mut groups = self.groups("rate", |rate| format!("{rate:.0}"));
+        for group in &mut groups {
+            group.title.push_str(" at once");
+        }
+        let svg = svg::bars(title, &groups);
         self.plot("parallel", title, svg);
     }
 
@@ -501,14 +510,14 @@ impl Page<'_> {
              in brackets, how many are for the control groups ({}).",
             report.machine.cgroups
         );
-        self.calls("calls", "calls for groups");
+        self.calls("calls", Some("calls for groups"));
         if !report.points("calls v2").is_empty() {
             self.say(
                 "\nThe same where version 2 of the control groups is alone, as most machines have \
                  it. Its controllers belong to version 1 on this machine, so the configurations \
                  have no limits there but the rules for devices.\n",
             );
-            self.calls("calls v2", "calls for groups v2");
+            self.calls("calls v2", Some("calls for groups v2"));
         }
         let mut empty = Vec::new();
         for runtime in report.runtimes("empty data") {
@@ -528,11 +537,11 @@ impl Page<'_> {
         self.plot("calls", title, svg);
     }
 
-    /// A table of counts, in brackets another axis.
-    fn calls(&mut self, axis: &str, beside: &str) {
+    /// A table of counts, in brackets those of another axis.
+    fn calls(&mut self, axis: &str, beside: Option<&str>) {
         let report = self.report;
         let runtimes = report.runtimes(axis);
-        self.say("\n| configuration |");
+        self.say("\n| |");
         for runtime in &runtimes {
             let _ = write!(self.text, " {runtime} |");
         }
@@ -541,12 +550,10 @@ impl Page<'_> {
             let _ = write!(self.text, "| {point} |");
             for runtime in &runtimes {
                 let calls = report.median(axis, point, runtime);
-                let beside = report.median(beside, point, runtime);
-                let cell = calls.map(|calls| {
-                    let beside = beside.unwrap_or(0.0);
-                    format!("{} ({beside:.0})", thousands(calls))
-                });
-                let _ = write!(self.text, " {} |", cell.unwrap_or_default());
+                let beside = beside.and_then(|axis| report.median(axis, point, runtime));
+                let calls = calls.map(thousands).unwrap_or_default();
+                let beside = beside.map(|beside| format!(" ({beside:.0})"));
+                let _ = write!(self.text, " {calls}{} |", beside.unwrap_or_default());
             }
             self.text.push('\n');
         }

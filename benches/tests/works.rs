@@ -58,6 +58,7 @@ fn the_cost_of_empty_data_is_printed() {
         "open_tree, move_mount",
         "100 read-only binds:",
         "open_tree, mount_setattr, move_mount",
+        "open_tree_attr, move_mount",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }

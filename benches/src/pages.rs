@@ -85,6 +85,8 @@ written by hand for these four configurations and can do nothing else. It
   of the same profile, and executes the same program;
 - waits for its end.
 
+A test (`benches/tests/floor.rs`) wants a program to see the same in its container as in pipkin's.
+
 The filter, the capabilities, the limits and the device rules are computed when it is built.
 It has no JSON and no state, finds nothing out (not even whether a path that it masks is a
 file), and has none of the protection that a runtime must have: its paths are looked up in an

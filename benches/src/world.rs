@@ -233,7 +233,11 @@ impl World {
         let Some(namespace) = &self.v2 else {
             return Ok(None);
         };
-        let mut subject = self.subject(profile, args)?;
+        // What `spec` writes depends on what it sees.
+        process::setns(namespace.as_raw_fd(), 0)?;
+        let subject = self.subject(profile, args);
+        self.leave()?;
+        let mut subject = subject?;
         let resources = subject.bundle.config.pointer("/linux/resources/devices");
         let resources = json!({ "devices": resources.cloned().unwrap_or_else(|| json!([])) });
         subject.bundle.set("/linux/resources", resources);

@@ -121,7 +121,13 @@ fn version(path: &Path) -> String {
     let output = Command::new(path).arg("--version").output();
     let output = output.map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&output);
-    text.lines().next().unwrap_or_default().to_owned()
+    let mut version = text.lines().next().unwrap_or_default().to_owned();
+    let commit = text.lines().find_map(|line| line.strip_prefix("commit: "));
+    if let Some(commit) = commit {
+        let short: String = commit.chars().take(12).collect();
+        version += &format!(", commit {short}");
+    }
+    version
 }
 
 fn date() -> String {

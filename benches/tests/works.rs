@@ -54,9 +54,9 @@ fn the_cost_of_empty_data_is_printed() {
         "NULL ",
         "\"\" ",
         "\"\" at the start of a page",
-        "100 binds:",
+        "20 binds:",
         "open_tree, move_mount",
-        "100 read-only binds:",
+        "20 read-only binds:",
         "open_tree, mount_setattr, move_mount",
         "open_tree_attr, move_mount",
     ] {

@@ -26,9 +26,9 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// How many calls a loop makes, as in the measurement that this project began with.
 const CALLS: usize = 100_000;
 
-/// How many binds a loop makes, and how many of them in one namespace: a container has
-/// dozens, and each one more costs more where there are thousands.
-const BINDS: usize = 20_000;
+/// A loop of binds makes a fifth of the calls, and so many of them in one namespace: a
+/// container has dozens, and each one more costs more where there are thousands.
+const BINDS_IN: usize = 5;
 const BINDS_AT_ONCE: usize = 1000;
 
 /// A page of zeros that begins where a page begins.
@@ -134,7 +134,7 @@ fn c_path(path: &Path) -> Result<CString> {
 
 fn all(calls: usize) -> Result<()> {
     let place = Place::new()?;
-    let binds = calls.min(BINDS);
+    let binds = (calls / BINDS_IN).max(1);
     std::fs::create_dir(place.0.join("source"))?;
     for number in 0..binds.min(BINDS_AT_ONCE) {
         std::fs::create_dir(place.0.join(format!("at-{number}")))?;

@@ -112,8 +112,8 @@ and of being a runtime.
 - System calls are those that `strace -f` sees come back, those of the container's program
   among them.
 - Whether a goal holds is judged by the medians, or, where other programs used more than 5 % of
-  the processors outside the kernel, by the best of each. The kernel's own share is not counted:
-  it is where it cleans up after the containers.
+  the processors, by the best of each. The kernel's own threads are not counted: they clean up
+  after the containers.
 ";
 
 /// Microseconds as milliseconds.
@@ -178,8 +178,8 @@ impl Page<'_> {
         }
         let _ = writeln!(
             text,
-            "| other programs meanwhile | {:.0} % of the processors, and the kernel for them and \
-             for itself {:.0} % |",
+            "| meanwhile | other programs used {:.0} % of the processors, the kernel's own \
+             threads {:.0} % |",
             report.shares.others * 100.0,
             report.shares.kernel * 100.0
         );

@@ -10,7 +10,7 @@
 //! Where a container is in its life is never stored: its process and the lock tell.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -277,10 +277,7 @@ impl Entry {
             Err(Errno::NOENT) => return Ok(None),
             other => other.map_err(|error| self.error(&error.into()))?,
         };
-        let mut text = Vec::with_capacity(4096);
-        File::from(file)
-            .read_to_end(&mut text)
-            .map_err(|error| self.error(&error))?;
+        let text = file::read_to_end(&file).map_err(|error| self.error(&error.into()))?;
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| self.error(&error.into()))

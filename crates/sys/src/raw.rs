@@ -41,6 +41,8 @@ numbers! {
     FCHDIR = 81, 50;
     FCHMOD = 91, 52;
     UMASK = 95, 166;
+    GETEUID = 107, 175;
+    GETEGID = 108, 177;
     SETPGID = 109, 154;
     SETSID = 112, 157;
     SETGROUPS = 116, 159;

@@ -26,46 +26,65 @@ pub struct Machine {
     pub versions: Vec<(String, Value)>,
 }
 
-/// What was used of the processors: by everybody and by the bench, in seconds.
+/// Watches what is used of the processors, in seconds.
 pub struct Processors {
     start: Instant,
-    all: f64,
-    own: f64,
+    /// By everybody outside the kernel, and taken away by the host of a virtual machine.
+    all_user: f64,
+    /// By everybody inside the kernel.
+    all_system: f64,
+    own_user: f64,
+    own_system: f64,
+}
+
+/// Shares of the processors' time, between 0 and 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shares {
+    /// Other programs, outside the kernel.
+    pub others: f64,
+    /// The kernel: what it did for other programs, and in its own threads, which have work
+    /// because of the bench.
+    pub kernel: f64,
 }
 
 impl Processors {
     /// Begins to watch.
     pub fn watch() -> Result<Self> {
-        let (all, own) = Self::used()?;
-        Ok(Self {
-            start: Instant::now(),
-            all,
-            own,
-        })
-    }
-
-    fn used() -> Result<(f64, f64)> {
         let stat = fs::read_to_string("/proc/stat")?;
         let line = stat.lines().next().unwrap_or_default();
         let fields = line.split_whitespace().skip(1);
         let ticks: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
-        // Not the time in which they were idle or waited for a disk.
-        let busy: f64 = [0, 1, 2, 5, 6, 7]
-            .iter()
-            .filter_map(|field| ticks.get(*field))
-            .sum();
         let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let sum = |fields: &[usize]| -> f64 {
+            let ticks: f64 = fields.iter().filter_map(|field| ticks.get(*field)).sum();
+            ticks / per_second
+        };
         let own = [measure::usage()?, measure::usage_of_children()?];
-        let own = own.iter().map(|usage| usage.user + usage.system);
-        Ok((busy / per_second, own.sum::<u64>() as f64 / 1e6))
+        let seconds = |micros: u64| micros as f64 / 1e6;
+        Ok(Self {
+            start: Instant::now(),
+            // user, nice, steal
+            all_user: sum(&[0, 1, 7]),
+            // system, irq, softirq
+            all_system: sum(&[2, 5, 6]),
+            own_user: seconds(own.iter().map(|usage| usage.user).sum()),
+            own_system: seconds(own.iter().map(|usage| usage.system).sum()),
+        })
     }
 
-    /// The share of the processors that others used since.
-    pub fn others(&self) -> Result<f64> {
-        let (all, own) = Self::used()?;
+    /// What was used since, but for what the bench used.
+    pub fn shares(&self) -> Result<Shares> {
+        let now = Self::watch()?;
         let cores = std::thread::available_parallelism().map_or(1, Into::into) as f64;
         let most = self.start.elapsed().as_secs_f64() * cores;
-        Ok((((all - self.all) - (own - self.own)) / most).clamp(0.0, 1.0))
+        let share = |all: f64, own: f64| ((all - own) / most).clamp(0.0, 1.0);
+        Ok(Shares {
+            others: share(now.all_user - self.all_user, now.own_user - self.own_user),
+            kernel: share(
+                now.all_system - self.all_system,
+                now.own_system - self.own_system,
+            ),
+        })
     }
 }
 

@@ -12,6 +12,7 @@ const PLAN: usize = 0x2000_0000;
 core::arch::global_asm!(
     ".globl _start",
     "_start: xor %ebp, %ebp",
+    "mov %rsp, %rdi",
     "and $-16, %rsp",
     "call {main}",
     "ud2",
@@ -30,7 +31,9 @@ core::arch::global_asm!(
     main = sym main,
 );
 
-extern "C" fn main() -> ! {
+extern "C" fn main(stack: *const usize) -> ! {
+    // SAFETY: `_start` passes what the kernel has put the stack pointer to.
+    let ids = unsafe { pipkin_sys::program::ids(stack) };
     // SAFETY: the linker script maps a segment at PLAN for as long as the program runs; the
     // file is sealed, and the runtime wrote a plan into it, whose second number is its length.
     let plan = unsafe {
@@ -38,7 +41,7 @@ extern "C" fn main() -> ! {
         let length = length.last_chunk().copied().map_or(0, u32::from_le_bytes);
         pipkin_sys::program::mapped(PLAN, length as usize)
     };
-    pipkin_stage::run(plan)
+    pipkin_stage::run(plan, ids)
 }
 
 #[cfg(not(test))]

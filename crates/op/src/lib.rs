@@ -90,6 +90,34 @@ impl MountAttr {
     }
 }
 
+/// How the place of a mount is found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Target {
+    /// Links are followed inside the root; what is missing is made.
+    #[default]
+    Follow = 0,
+    /// The last component may be a link, which is not followed.
+    Nofollow = 1,
+    /// A directory, and no link on the way to it (CVE-2023-27561).
+    NoLinks = 2,
+    /// One name, not there yet, in a file system that an earlier step made and that nobody
+    /// else has written to: nothing of the image's is on the way.
+    New = 3,
+}
+
+/// What is known of a path that is masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Covered {
+    /// Nothing: it is the image's, or may be.
+    Unknown = 0,
+    /// A directory of procfs or sysfs, and no link on the way to it.
+    Directory = 1,
+    /// A file of procfs or sysfs, and no link on the way to it.
+    File = 2,
+}
+
 macro_rules! ops {
     ($(
         $(#[$doc:meta])*
@@ -141,6 +169,32 @@ macro_rules! ops {
 #[cfg(feature = "alloc")]
 pub type PlanOp = Op<alloc::ffi::CString, alloc::vec::Vec<u8>>;
 
+#[cfg(feature = "alloc")]
+impl PlanOp {
+    /// Whether a step of the runtime, after the clone, needs what the container's process does
+    /// before it in the plan; else it is done as soon as the process is there.
+    #[must_use]
+    pub fn waits_for_container(&self) -> bool {
+        match self {
+            Self::CgroupCreate { .. }
+            | Self::CgroupLimits { .. }
+            | Self::CgroupDevices { .. }
+            | Self::LeaveNamespace { .. } => false,
+            Self::WriteProc { file, .. } => file.as_c_str() == c"timens_offsets",
+            _ => true,
+        }
+    }
+
+    /// Whether the container's process must not go on before this step of the runtime is done.
+    #[must_use]
+    pub const fn holds_container(&self) -> bool {
+        !matches!(
+            self,
+            Self::WriteState { .. } | Self::WritePidFile { .. } | Self::LeaveNamespace { .. }
+        )
+    }
+}
+
 /// A step as it is performed.
 pub type StageOp<'a> = Op<&'a core::ffi::CStr, &'a [u8]>;
 
@@ -149,9 +203,10 @@ ops! {
 
     /// open_tree(2) of the root file system: a detached copy of the mounts at `path`, or,
     /// for a container without a mount namespace of its own, the directory itself.
-    1 OpenRoot { slot: Slot, path: S, clone: bool, }
-    /// open_tree(2) of a bind mount's source, a detached copy.
-    2 OpenTree { slot: Slot, path: S, recursive: bool, nofollow: bool, }
+    1 OpenRoot { slot: Slot, path: S, clone: bool, attr: MountAttr, }
+    /// open_tree(2) of a bind mount's source, a detached copy, with the attributes that it
+    /// shall have as a whole (open_tree_attr(2) since Linux 6.15, else mount_setattr(2)).
+    2 OpenTree { slot: Slot, path: S, recursive: bool, nofollow: bool, attr: MountAttr, }
     /// Opens a namespace file.
     3 OpenNamespace { slot: Slot, path: S, nstype: u32, }
     /// A detached copy of the host's null device, checked to be character device 1:3.
@@ -182,6 +237,10 @@ ops! {
     /// Joins one v1 hierarchy by writing 0 into the group's `tasks`: a thread that moves
     /// itself takes 10 µs, moving another process 7 ms (an RCU grace period).
     24 CgroupJoin { slot: Slot, hierarchy: S, }
+    /// The same, with the file opened by the container, which is still among the host's mounts.
+    /// `index` is the hierarchy's place in [`Message::value`] of the runtime's `Go`, where a
+    /// set bit says that it has no group of the container's.
+    26 CgroupEnter { tasks: S, index: u32, }
     /// Moves the container's process into the v2 cgroup, before Linux 5.7.
     25 CgroupMove { }
 
@@ -235,11 +294,11 @@ ops! {
     /// Opens a directory of the root without leaving it.
     72 OpenIn { slot: Slot, dir: Slot, path: S, }
     /// mount(2) on a path of the root, made where it is missing.
-    73 Mount { dir: Slot, path: S, source: S, fstype: S, flags: u64, data: Option<S>, }
+    73 Mount { dir: Slot, path: S, target: Target, source: S, fstype: S, flags: u64, data: Option<S>, }
     /// fsopen(2), fsconfig(2), fsmount(2): a new file system, not attached yet.
     74 NewMount { slot: Slot, fstype: S, source: Option<S>, options: B, attr: u64, }
     /// move_mount(2) of a detached mount to a path of the root, made where it is missing.
-    75 Attach { slot: Slot, dir: Slot, path: S, nofollow: bool, }
+    75 Attach { slot: Slot, dir: Slot, path: S, target: Target, }
     /// mount_setattr(2) on a mount that a slot holds.
     76 SetAttr { slot: Slot, attr: MountAttr, }
     /// mount_setattr(2) on the mount at a path of the root.
@@ -253,9 +312,9 @@ ops! {
     /// mkdirat(2), with the directories above.
     81 Mkdir { dir: Slot, path: S, mode: u32, }
     /// Hides a path: a file below the null device, a directory below an empty one.
-    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, }
-    /// Makes a path read-only, with the mounts below it.
-    83 ReadonlyPath { dir: Slot, path: S, }
+    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, }
+    /// Makes a path read-only, with the mounts below it. `plain` as for [`Covered`].
+    83 ReadonlyPath { dir: Slot, path: S, plain: bool, }
     /// pivot_root(2) to the root and umount2(2) of the old one.
     84 PivotRoot { slot: Slot, }
     /// Moves the root over `/` and chroot(2), for a root that cannot be pivoted.
@@ -304,14 +363,19 @@ ops! {
 
     // Execution.
 
-    /// Looks the executable up; `search` is the container's PATH.
-    120 FindExecutable { name: S, search: Option<S>, }
+    /// Looks the executable up; `search` is the container's PATH. A `last` look needs to tell
+    /// only what execve(2), which follows at once, cannot.
+    120 FindExecutable { name: S, search: Option<S>, last: bool, }
     /// HOME from the image's passwd.
     121 Home { uid: u32, }
     /// Waits until `start` connects, with nothing else open but the lock.
     122 AwaitStart { listener: Slot, lock: Slot, }
     /// Marks every descriptor from `first` on as close-on-exec.
     123 CloseRange { first: u32, }
+    /// Closes every descriptor from `first` on, but those of the slots `keep` (a little-endian
+    /// u16 each) and the socket to the runtime: from here on paths of the image are looked up
+    /// that could name them (CVE-2024-21626), and a container may wait for long.
+    125 CloseRest { first: u32, keep: B, }
     /// execve(2) of what was found, with an empty signal mask. `ignored` are the signals, bit
     /// 0 for number 1, that the runtime's caller ignores: they get their default effect.
     124 Exec { args: B, env: B, ignored: u64, }
@@ -319,6 +383,7 @@ ops! {
     // Made when a plan is encoded.
 
     /// Where the runtime's steps stand: tells it that this place was reached, if it
-    /// waits for that, and waits until it has done them.
-    200 Handoff { notify: bool, }
+    /// waits for that (`notify`), and waits until it has done them, unless nothing that follows
+    /// depends on them (`wait`).
+    200 Handoff { notify: bool, wait: bool, }
 }

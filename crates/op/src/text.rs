@@ -122,6 +122,22 @@ impl fmt::Display for MountAttr {
     }
 }
 
+/// Attributes that a step sets besides: without "recursively", which goes without saying.
+struct Also(MountAttr);
+
+impl fmt::Display for Also {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let attr = MountAttr {
+            recursive: false,
+            ..self.0
+        };
+        write!(f, ", {attr}")
+    }
+}
+
 /// A C string as text.
 struct Text<'s>(&'s core::ffi::CStr);
 
@@ -148,15 +164,20 @@ impl fmt::Display for PlanOp {
     /// `mount proc on /proc (nosuid,nodev)`: the kernel's operation and its object.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OpenRoot { path, clone, .. } => {
+            Self::OpenRoot {
+                path, clone, attr, ..
+            } => {
                 let call = if *clone { "open_tree" } else { "open" };
-                write!(f, "{call} root {}", Text(path))
+                write!(f, "{call} root {}{}", Text(path), Also(*attr))
             }
             Self::OpenTree {
-                path, recursive, ..
+                path,
+                recursive,
+                attr,
+                ..
             } => {
                 let how = if *recursive { " recursively" } else { "" };
-                write!(f, "open_tree {}{how}", Text(path))
+                write!(f, "open_tree {}{how}{}", Text(path), Also(*attr))
             }
             Self::OpenNamespace { path, nstype, .. } => {
                 write!(
@@ -200,6 +221,7 @@ impl fmt::Display for PlanOp {
                 )
             }
             Self::CgroupJoin { hierarchy, .. } => write!(f, "join cgroup {}", Text(hierarchy)),
+            Self::CgroupEnter { tasks, .. } => write!(f, "join cgroup {}", Text(tasks)),
             Self::CgroupMove {} => f.write_str("move into cgroup"),
             Self::Clone {
                 flags,
@@ -379,7 +401,8 @@ impl PlanOp {
             Self::FindExecutable { name, .. } => write!(f, "find {}", Text(name)),
             Self::Home { uid } => write!(f, "find HOME of user {uid}"),
             Self::AwaitStart { .. } => f.write_str("wait for start"),
-            Self::CloseRange { first } => write!(f, "close_range from {first}"),
+            Self::CloseRange { first } => write!(f, "close_range from {first} on execve"),
+            Self::CloseRest { first, .. } => write!(f, "close_range from {first}"),
             Self::Exec { args, .. } => write!(f, "execve {}", List(args)),
             _ => f.write_str(self.name()),
         }

@@ -6,7 +6,7 @@
 
 use core::ffi::CStr;
 
-use crate::{HookKind, MountAttr, Slot};
+use crate::{Covered, HookKind, MountAttr, Slot, Target};
 
 /// Reads an encoded plan from its beginning on.
 #[derive(Debug, Clone)]
@@ -105,6 +105,29 @@ impl<'a> Decode<'a> for HookKind {
     }
 }
 
+impl<'a> Decode<'a> for Target {
+    fn decode(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(match reader.byte()? {
+            0 => Self::Follow,
+            1 => Self::Nofollow,
+            2 => Self::NoLinks,
+            3 => Self::New,
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Decode<'a> for Covered {
+    fn decode(reader: &mut Reader<'a>) -> Option<Self> {
+        Some(match reader.byte()? {
+            0 => Self::Unknown,
+            1 => Self::Directory,
+            2 => Self::File,
+            _ => return None,
+        })
+    }
+}
+
 impl<'a> Decode<'a> for MountAttr {
     fn decode(reader: &mut Reader<'a>) -> Option<Self> {
         Some(Self {
@@ -144,7 +167,7 @@ mod encode {
     use alloc::{ffi::CString, vec::Vec};
 
     use super::Encode;
-    use crate::{HookKind, MountAttr, Slot};
+    use crate::{Covered, HookKind, MountAttr, Slot, Target};
 
     impl Encode for bool {
         fn encode(&self, out: &mut Vec<u8>) {
@@ -159,6 +182,18 @@ mod encode {
     }
 
     impl Encode for HookKind {
+        fn encode(&self, out: &mut Vec<u8>) {
+            out.push(*self as u8);
+        }
+    }
+
+    impl Encode for Target {
+        fn encode(&self, out: &mut Vec<u8>) {
+            out.push(*self as u8);
+        }
+    }
+
+    impl Encode for Covered {
         fn encode(&self, out: &mut Vec<u8>) {
             out.push(*self as u8);
         }

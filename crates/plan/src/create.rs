@@ -37,15 +37,36 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         return Err(Invalid::new("/linux/seccomp", message));
     }
     let b = &mut Builder::new(config, linux, process, request, host, namespaces);
+    let group_mounts = config
+        .mounts
+        .iter()
+        .any(|mount| matches!(mount.kind.as_deref(), Some("cgroup" | "cgroup2")));
+    // A process is born in a group of v2, and shows its group where it has no cgroup namespace.
+    b.group_first = !b.namespaces.pinned
+        || host.v2().is_some()
+        || group_mounts && !b.namespaces.has(flag::CGROUP)
+        || host.v1().count() > 32;
 
     rootfs::open(b)?;
     console_socket(b)?;
-    let clone_into = make_cgroup(b)?;
+    let limits = limits(linux, host)?;
+    let clone_into = if b.group_first { make_cgroup(b)? } else { None };
+    if !b.namespaces.pinned {
+        limit_cgroup(b, &limits)?;
+    }
     // Nothing of the runtime's is left to a hook or to the container's process.
     let first = 3u32.saturating_add(request.preserve_fds);
     b.container("", PlanOp::CloseRange { first });
     let (user, pid) = namespaces::open(b)?;
     namespaces::map_ids(b)?;
+    if b.namespaces.pinned {
+        isolate(b)?;
+        b.sources_here();
+        if !b.group_first {
+            make_cgroup(b)?;
+        }
+        limit_cgroup(b, &limits)?;
+    }
     oom_score(b)?;
     join_cgroup(b, clone_into)?;
     namespaces::set_time(b, host)?;
@@ -58,14 +79,8 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
             },
         );
     }
-    b.container("", PlanOp::Setsid {});
-    if !request.no_new_keyring {
-        let name = c_string("", &format!("_ses.{}", request.id))?;
-        b.container("", PlanOp::Keyring { name });
-    }
-    name_host(b)?;
-    if b.namespaces.is_new(flag::NETWORK) {
-        b.container("/linux/namespaces", PlanOp::LoopbackUp {});
+    if !b.namespaces.pinned {
+        isolate(b)?;
     }
 
     b.container("", PlanOp::Umask { mask: 0 });
@@ -95,8 +110,6 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     process::personality(b)?;
     process::scheduling(b)?;
     process::rlimits(b)?;
-    process::become_user(b, filter.as_ref())?;
-    process::find(b, &env)?;
     let start = match request.until {
         Until::Created => {
             let (listener, lock) = (b.slot("")?, b.slot("")?);
@@ -111,6 +124,11 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         }
         Until::Running => None,
     };
+    let keep = start.iter().flat_map(|(one, other)| [one.0, other.0]);
+    let keep = keep.flat_map(u16::to_le_bytes).collect();
+    b.container("", PlanOp::CloseRest { first, keep });
+    let sets = process::become_user(b, filter.as_ref())?;
+    process::find(b, &env)?;
     record(b)?;
     if let Some((listener, lock)) = start {
         b.container("", PlanOp::AwaitStart { listener, lock });
@@ -122,7 +140,7 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         Status::Created,
     )?;
     b.after.extend(steps);
-    process::execute(b, &env, filter)?;
+    process::execute(b, &env, filter, sets)?;
     for kind in [HookKind::Poststart, HookKind::Poststop] {
         hooks::steps(b, kind, Actor::Runtime, Status::Running)?;
     }
@@ -133,7 +151,6 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         user,
         pid,
     };
-    let limits = limits(linux, host)?;
     let builder = std::mem::replace(
         b,
         Builder::new(config, linux, process, request, host, Namespaces::default()),
@@ -141,6 +158,26 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     let mut plan = builder.finish(clone);
     plan.limits = limits.0;
     Ok(plan)
+}
+
+/// What the process leaves behind or gets of its own without the root file system. All but the
+/// pid and user namespaces, into which a process must be born, it makes itself: it is a process
+/// of its own by then, and a network namespace takes as long as everything else together.
+fn isolate(b: &mut Builder<'_>) -> Result<(), Invalid> {
+    let own = b.namespaces.unshared();
+    if own != 0 {
+        b.container("/linux/namespaces", PlanOp::Unshare { flags: own });
+    }
+    b.container("", PlanOp::Setsid {});
+    if !b.request.no_new_keyring {
+        let name = c_string("", &format!("_ses.{}", b.request.id))?;
+        b.container("", PlanOp::Keyring { name });
+    }
+    name_host(b)?;
+    if b.namespaces.is_new(flag::NETWORK) {
+        b.container("/linux/namespaces", PlanOp::LoopbackUp {});
+    }
+    Ok(())
 }
 
 /// Whether the container begins from the pinned mount namespace. The kernel lets nobody of
@@ -277,31 +314,52 @@ fn limits(linux: &Linux, host: &Host) -> Result<(Vec<Write>, Option<Vec<u8>>), I
     Ok((writes, program))
 }
 
-/// Makes the group and its limits. What it gives is the slot of its directory, where the
-/// process can be born in it.
+/// A step of the runtime on the group: before there is the container's process, or while that is
+/// at work.
+fn on_cgroup(b: &mut Builder<'_>, first: bool, pointer: &'static str, op: PlanOp) {
+    if first {
+        b.open(pointer, op);
+    } else {
+        b.runtime(pointer, op);
+    }
+}
+
+/// Makes the group. What it gives is the slot of its directory, where the process can be born in
+/// it.
 fn make_cgroup(b: &mut Builder<'_>) -> Result<Option<pipkin_op::Slot>, Invalid> {
-    const RESOURCES: &str = "/linux/resources";
+    const POINTER: &str = "/linux/cgroupsPath";
     if b.host.hierarchies.is_empty() {
         return Ok(None);
     }
-    let path = c_string("/linux/cgroupsPath", &b.request.cgroup)?;
-    b.open("/linux/cgroupsPath", PlanOp::CgroupCreate { path });
-    let (writes, program) = limits(b.linux, b.host)?;
+    let path = c_string(POINTER, &b.request.cgroup)?;
+    on_cgroup(b, b.group_first, POINTER, PlanOp::CgroupCreate { path });
+    let born = b.host.v2().is_some() && b.host.has_clone_into_cgroup();
+    Ok(born.then_some(b.slot(POINTER)?))
+}
+
+/// Writes the limits of the group.
+fn limit_cgroup(
+    b: &mut Builder<'_>,
+    (writes, program): &(Vec<Write>, Option<Vec<u8>>),
+) -> Result<(), Invalid> {
+    const RESOURCES: &str = "/linux/resources";
+    if b.host.hierarchies.is_empty() {
+        return Ok(());
+    }
+    let first = !b.namespaces.pinned;
     if !writes.is_empty() {
         let text: Vec<String> = writes
             .iter()
             .map(|write| format!("{}={}", write.file, write.value))
             .collect();
         let writes = c_string(RESOURCES, &text.join(", "))?;
-        b.open(RESOURCES, PlanOp::CgroupLimits { writes });
+        on_cgroup(b, first, RESOURCES, PlanOp::CgroupLimits { writes });
     }
-    if let Some(program) = program {
-        b.open(
-            "/linux/resources/devices",
-            PlanOp::CgroupDevices { program },
-        );
+    if let Some(program) = program.clone() {
+        let op = PlanOp::CgroupDevices { program };
+        on_cgroup(b, first, "/linux/resources/devices", op);
     }
-    Ok((b.host.v2().is_some() && b.host.has_clone_into_cgroup()).then_some(b.slot(RESOURCES)?))
+    Ok(())
 }
 
 /// Joins the group: the unified side by birth, each v1 hierarchy by a write of its own.
@@ -315,27 +373,45 @@ fn join_cgroup(b: &mut Builder<'_>, unified: Option<pipkin_op::Slot>) -> Result<
         .v1()
         .map(|hierarchy| hierarchy.name.clone())
         .collect();
-    let mut joins = Vec::new();
-    for name in &names {
-        joins.push((b.slot(POINTER)?, c_string(POINTER, name)?));
-    }
-    let first = joins.first().map_or(b.root, |(slot, _)| *slot);
-    let count = u16::try_from(joins.len()).unwrap_or(u16::MAX);
-    if count > 0 || unified.is_some() {
-        b.open(
-            POINTER,
-            PlanOp::CgroupOpen {
+    if b.namespaces.pinned {
+        if unified.is_some() {
+            let (first, count) = (b.root, 0);
+            let op = PlanOp::CgroupOpen {
                 first,
                 count,
                 unified,
-            },
-        );
+            };
+            b.open(POINTER, op);
+        }
+    } else {
+        let mut joins = Vec::new();
+        for name in &names {
+            joins.push((b.slot(POINTER)?, c_string(POINTER, name)?));
+        }
+        let first = joins.first().map_or(b.root, |(slot, _)| *slot);
+        let count = u16::try_from(joins.len()).unwrap_or(u16::MAX);
+        if count > 0 || unified.is_some() {
+            let op = PlanOp::CgroupOpen {
+                first,
+                count,
+                unified,
+            };
+            b.open(POINTER, op);
+        }
+        for (slot, hierarchy) in joins {
+            b.container(POINTER, PlanOp::CgroupJoin { slot, hierarchy });
+        }
     }
     if b.host.v2().is_some() && unified.is_none() {
         b.runtime(POINTER, PlanOp::CgroupMove {});
     }
-    for (slot, hierarchy) in joins {
-        b.container(POINTER, PlanOp::CgroupJoin { slot, hierarchy });
+    if b.namespaces.pinned {
+        let host = b.host;
+        for (index, hierarchy) in (0u32..).zip(host.v1()) {
+            let tasks = format!("{}{}/tasks", hierarchy.mount, hierarchy.group);
+            let tasks = c_string(POINTER, &tasks)?;
+            b.container(POINTER, PlanOp::CgroupEnter { tasks, index });
+        }
     }
     Ok(())
 }

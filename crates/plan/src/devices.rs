@@ -1,6 +1,6 @@
 //! Devices and links in the container's /dev.
 
-use pipkin_op::{PlanOp, Slot};
+use pipkin_op::{PlanOp, Slot, Target};
 use pipkin_spec::config::Device;
 
 use crate::Invalid;
@@ -44,25 +44,11 @@ pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     if bound {
         return Ok(());
     }
-    let dev = builder.slot("/linux/devices")?;
+    let dev = match builder.made_at(&"/linux/devices".into(), "/dev")? {
+        Some(dev) => dev,
+        None => open_directory(builder)?,
+    };
     builder.dev = Some(dev);
-    let (root, path) = (builder.root, c"/dev".into());
-    builder.container(
-        "",
-        PlanOp::Mkdir {
-            dir: root,
-            path,
-            mode: 0o755,
-        },
-    );
-    builder.container(
-        "",
-        PlanOp::OpenIn {
-            slot: dev,
-            dir: root,
-            path: c"/dev".into(),
-        },
-    );
     let devices = &builder.linux.devices;
     let named = |name: &str| {
         devices
@@ -98,6 +84,25 @@ pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         );
     }
     Ok(())
+}
+
+/// The image's own /dev.
+fn open_directory(builder: &mut Builder<'_>) -> Result<Slot, Invalid> {
+    let slot = builder.slot("/linux/devices")?;
+    let (dir, path) = (builder.root, c"/dev");
+    let make = PlanOp::Mkdir {
+        dir,
+        path: path.into(),
+        mode: 0o755,
+    };
+    builder.container("", make);
+    let open = PlanOp::OpenIn {
+        slot,
+        dir,
+        path: path.into(),
+    };
+    builder.container("", open);
+    Ok(slot)
 }
 
 struct Node {
@@ -146,8 +151,14 @@ fn add_configured(builder: &mut Builder<'_>, index: usize, device: &Device) -> R
     };
     let mode = kind | device.file_mode.unwrap_or(0o666) & 0o7777;
     let (uid, gid) = (device.uid.unwrap_or(0), device.gid.unwrap_or(0));
-    let host = path.clone();
-    let place = (builder.root, c_string(&pointer, &path)?);
+    let host = path.clone().into_owned();
+    let name = path
+        .strip_prefix("/dev/")
+        .filter(|name| !name.contains('/'));
+    let place = match (name, builder.dev) {
+        (Some(name), Some(dev)) => (dev, c_string(&pointer, name)?),
+        _ => (builder.root, c_string(&pointer, &path)?),
+    };
     add_node(
         builder,
         pointer.into(),
@@ -212,7 +223,7 @@ fn add_node(
             slot,
             dir,
             path,
-            nofollow: false,
+            target: Target::Follow,
         },
     );
     Ok(())

@@ -31,7 +31,7 @@ pub mod seccomp;
 
 pub use capabilities::NAMES as CAPABILITIES;
 pub use create::create;
-pub use encode::{Fds, encode};
+pub use encode::{Fds, Turn, encode, turn};
 pub use hooks::state_text;
 pub use host::{Hierarchy, Host};
 pub use invalid::Invalid;

@@ -141,9 +141,20 @@ impl Namespaces {
     /// made in the cgroup; a time namespace is entered by execve(2); and the message queues
     /// of an IPC namespace belong to its maker, who in a user namespace must be its root.
     pub fn cloned(&self) -> u64 {
+        if self.pinned {
+            return self.new & flag::PID;
+        }
         let ipc = if self.has(flag::USER) { flag::IPC } else { 0 };
-        let mount = if self.pinned { flag::MOUNT } else { 0 };
-        self.new & !(flag::CGROUP | flag::TIME | ipc | mount)
+        self.new & !(flag::CGROUP | flag::TIME | ipc)
+    }
+
+    /// Those that a process makes which begins from the pinned mount namespace.
+    pub fn unshared(&self) -> u64 {
+        if self.pinned {
+            self.new & (flag::NETWORK | flag::IPC | flag::UTS)
+        } else {
+            0
+        }
     }
 }
 

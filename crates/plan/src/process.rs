@@ -3,12 +3,12 @@
 use pipkin_op::{PlanOp, wire};
 use pipkin_spec::config::{IoPriority, Process, Rlimit, Scheduler};
 
-use crate::Invalid;
 use crate::build::{Builder, c_string};
 use crate::capabilities::{SYS_ADMIN, Sets};
 use crate::mounts::normalised;
 use crate::namespaces::flag;
 use crate::seccomp::Filter;
+use crate::{Invalid, Until};
 
 /// Checks what every process must have.
 pub fn check(process: &Process) -> Result<(), Invalid> {
@@ -275,7 +275,7 @@ pub fn make_directory(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 }
 
 /// From the user to what may be done, up to the point where the container is created.
-pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<(), Invalid> {
+pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result<Sets, Invalid> {
     let process = builder.process;
     let user = &process.user;
     let sets = Sets::new(process.capabilities.as_ref())?;
@@ -341,7 +341,7 @@ pub fn become_user(builder: &mut Builder<'_>, filter: Option<&Filter>) -> Result
         );
     }
     builder.container("/process/user/umask", PlanOp::Umask { mask });
-    Ok(())
+    Ok(sets)
 }
 
 /// Finds the executable and HOME.
@@ -358,7 +358,11 @@ pub fn find(builder: &mut Builder<'_>, env: &[&str]) -> Result<(), Invalid> {
         variable(env, "PATH").unwrap_or(DEFAULT_PATH),
     )?;
     let search = (!name.as_bytes().contains(&b'/')).then_some(search);
-    builder.container("/process/args/0", PlanOp::FindExecutable { name, search });
+    let hooks = builder.config.hooks.as_ref();
+    let last = builder.request.until == Until::Running
+        && hooks.is_none_or(|hooks| hooks.start_container.is_empty());
+    let op = PlanOp::FindExecutable { name, search, last };
+    builder.container("/process/args/0", op);
     if variable(env, "HOME").is_none_or(str::is_empty) {
         let uid = builder.process.user.uid;
         builder.container("/process/env", PlanOp::Home { uid });
@@ -371,6 +375,7 @@ pub fn execute(
     builder: &mut Builder<'_>,
     env: &[&str],
     filter: Option<Filter>,
+    sets: Sets,
 ) -> Result<(), Invalid> {
     let process = builder.process;
     if process.no_new_privileges {
@@ -383,7 +388,6 @@ pub fn execute(
             flags: filter.flags,
         };
         builder.container("/linux/seccomp", op);
-        let sets = Sets::new(process.capabilities.as_ref())?;
         if !process.no_new_privileges && sets.permitted & SYS_ADMIN == 0 {
             builder.container(
                 "/process/capabilities",

@@ -1,6 +1,6 @@
 //! The root file system: attached, filled, entered, and partly hidden.
 
-use pipkin_op::{MountAttr, PlanOp, attr, ms};
+use pipkin_op::{Covered, MountAttr, PlanOp, Slot, attr, ms};
 
 use crate::Invalid;
 use crate::build::{Builder, c_string};
@@ -27,20 +27,43 @@ pub fn open(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     };
     let path = c_string(POINTER, &path)?;
     let clone = builder.namespaces.is_new(flag::MOUNT);
-    builder.open(
+    let attr = if clone {
+        MountAttr {
+            propagation: propagation(builder)?,
+            recursive: true,
+            ..Default::default()
+        }
+    } else {
+        MountAttr::default()
+    };
+    builder.source(
         POINTER,
         PlanOp::OpenRoot {
             slot: builder.root,
             path,
             clone,
+            attr,
         },
     );
     Ok(())
 }
 
+/// The propagation of the root while the container is made. One that shall stay a slave keeps
+/// what it has from the host.
+fn propagation(builder: &Builder<'_>) -> Result<u64, Invalid> {
+    match builder.linux.rootfs_propagation.as_deref() {
+        None | Some("" | "private" | "rprivate" | "unbindable" | "runbindable") => Ok(ms::PRIVATE),
+        Some("slave" | "rslave" | "shared" | "rshared") => Ok(ms::SLAVE),
+        Some(other) => Err(Invalid::new(
+            "/linux/rootfsPropagation",
+            format!("unknown propagation {other:?}"),
+        )
+        .hint("shared, slave, private or unbindable, each also with an r before it")),
+    }
+}
+
 /// Puts the root over the host's, whose mounts then neither see nor show what happens here.
 pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
-    const PROPAGATION: &str = "/linux/rootfsPropagation";
     if !builder.namespaces.is_new(flag::MOUNT) {
         return Ok(());
     }
@@ -48,6 +71,19 @@ pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         let slot = builder.slot("/linux/namespaces")?;
         builder.open("/linux/namespaces", PlanOp::OpenPinned { slot });
         builder.container("/linux/namespaces", PlanOp::EnterPinned { slot });
+        if !builder.linux.masked_paths.is_empty() {
+            // What is there, an empty file system that is read-only, hides directories.
+            let slot = builder.slot("/linux/maskedPaths")?;
+            builder.empty = Some(slot);
+            let op = PlanOp::OpenTree {
+                slot,
+                path: c"/".into(),
+                recursive: false,
+                nofollow: false,
+                attr: MountAttr::default(),
+            };
+            builder.container("/linux/maskedPaths", op);
+        }
     } else {
         let slave = PlanOp::Propagation {
             path: c"/".into(),
@@ -56,26 +92,6 @@ pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         builder.container("", slave);
     }
     let slot = builder.root;
-    let private = MountAttr {
-        propagation: ms::PRIVATE,
-        recursive: true,
-        ..Default::default()
-    };
-    // A root that shall stay a slave keeps what it has from the host.
-    let attr = match builder.linux.rootfs_propagation.as_deref() {
-        None | Some("" | "private" | "rprivate" | "unbindable" | "runbindable") => private,
-        Some("slave" | "rslave" | "shared" | "rshared") => MountAttr {
-            propagation: ms::SLAVE,
-            ..private
-        },
-        Some(other) => {
-            return Err(
-                Invalid::new(PROPAGATION, format!("unknown propagation {other:?}"))
-                    .hint("shared, slave, private or unbindable, each also with an r before it"),
-            );
-        }
-    };
-    builder.container("/root/path", PlanOp::SetAttr { slot, attr });
     builder.container("/root/path", PlanOp::AttachRoot { slot });
     Ok(())
 }
@@ -151,42 +167,103 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         }
         return Ok(());
     }
-    let dir = builder.root;
     for (index, path) in linux.readonly_paths.iter().enumerate() {
         let pointer = format!("/linux/readonlyPaths/{index}");
-        let path = c_string(&pointer, &normalised(path))?;
-        builder.container(pointer, PlanOp::ReadonlyPath { dir, path });
+        let path = normalised(path);
+        let (dir, known) = covered(builder, &pointer, &path)?;
+        let op = PlanOp::ReadonlyPath {
+            dir,
+            path: c_string(&pointer, &path)?,
+            plain: known != Covered::Unknown,
+        };
+        builder.container(pointer, op);
     }
     if linux.masked_paths.is_empty() {
         return Ok(());
     }
     let null = builder.slot("/linux/maskedPaths")?;
-    let empty = builder.slot("/linux/maskedPaths")?;
-    builder.open("/linux/maskedPaths", PlanOp::OpenNull { slot: null });
-    builder.container(
-        "/linux/maskedPaths",
-        PlanOp::NewMount {
-            slot: empty,
-            fstype: c"tmpfs".into(),
-            source: Some(c"tmpfs".into()),
-            options: pipkin_op::wire::pack(["ro"]),
-            attr: attr::RDONLY,
-        },
-    );
+    builder.source("/linux/maskedPaths", PlanOp::OpenNull { slot: null });
+    let empty = match builder.empty {
+        Some(slot) => slot,
+        None => new_empty(builder)?,
+    };
     for (index, path) in linux.masked_paths.iter().enumerate() {
         let pointer = format!("/linux/maskedPaths/{index}");
-        let path = c_string(&pointer, &normalised(path))?;
-        builder.container(
-            pointer,
-            PlanOp::Mask {
-                dir,
-                path,
-                null,
-                empty,
-            },
-        );
+        let path = normalised(path);
+        let (dir, is) = covered(builder, &pointer, &path)?;
+        let op = PlanOp::Mask {
+            dir,
+            path: c_string(&pointer, &path)?,
+            null,
+            empty,
+            is,
+        };
+        builder.container(pointer, op);
     }
     Ok(())
+}
+
+/// A new file system to hide directories.
+fn new_empty(builder: &mut Builder<'_>) -> Result<Slot, Invalid> {
+    let slot = builder.slot("/linux/maskedPaths")?;
+    let op = PlanOp::NewMount {
+        slot,
+        fstype: c"tmpfs".into(),
+        source: Some(c"tmpfs".into()),
+        options: pipkin_op::wire::pack(["ro"]),
+        attr: attr::RDONLY | attr::NOSUID | attr::NODEV | attr::NOEXEC,
+    };
+    builder.container("/linux/maskedPaths", op);
+    Ok(slot)
+}
+
+/// Paths of procfs and sysfs that engines mask and make read-only: the kernel makes them, and
+/// has no link on the way to them.
+const KERNEL_PATHS: [(&str, Covered); 20] = [
+    ("/proc/acpi", Covered::Directory),
+    ("/proc/asound", Covered::Directory),
+    ("/proc/bus", Covered::Directory),
+    ("/proc/fs", Covered::Directory),
+    ("/proc/interrupts", Covered::File),
+    ("/proc/irq", Covered::Directory),
+    ("/proc/kcore", Covered::File),
+    ("/proc/keys", Covered::File),
+    ("/proc/latency_stats", Covered::File),
+    ("/proc/sched_debug", Covered::File),
+    ("/proc/scsi", Covered::Directory),
+    ("/proc/sys", Covered::Directory),
+    ("/proc/sysrq-trigger", Covered::File),
+    ("/proc/timer_list", Covered::File),
+    ("/proc/timer_stats", Covered::File),
+    ("/sys/dev/block", Covered::Directory),
+    ("/sys/devices/virtual/powercap", Covered::Directory),
+    ("/sys/firmware", Covered::Directory),
+    ("/sys/fs/selinux", Covered::Directory),
+    ("/sys/kernel/security", Covered::Directory),
+];
+
+/// The directory that a path is looked up from, and what is known of it: in the container's own
+/// procfs or sysfs nothing of the image's is on the way.
+fn covered(
+    builder: &mut Builder<'_>,
+    pointer: &str,
+    path: &str,
+) -> Result<(Slot, Covered), Invalid> {
+    let known = KERNEL_PATHS.binary_search_by_key(&path, |(known, _)| known);
+    let known = known.ok().and_then(|at| KERNEL_PATHS.get(at));
+    let unknown = (builder.root, Covered::Unknown);
+    let Some((_, known)) = known else {
+        return Ok(unknown);
+    };
+    let (top, fstype) = if path.starts_with("/proc/") {
+        ("/proc", "proc")
+    } else {
+        ("/sys", "sysfs")
+    };
+    if !builder.is_kernel(top, fstype) {
+        return Ok(unknown);
+    }
+    Ok((builder.kernel(pointer, top)?, *known))
 }
 
 /// A procfs of our own, for what is written below /proc: the one that the container gets,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pipkin_spec::Config;
 
 use crate::request::CreateRequest;
-use crate::{Error, Result};
+use crate::{Error, Result, pointer};
 
 /// A bundle: its directory and its configuration.
 pub struct Bundle {
@@ -67,40 +67,35 @@ fn read_file(file: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// Line, column and JSON pointer of the first mistake.
 pub fn parse(file: &Path, text: &[u8]) -> Result<Config> {
-    if let Ok(config) = serde_json::from_slice(text) {
-        return Ok(config);
-    }
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let located = match serde_path_to_error::deserialize::<_, Config>(&mut deserializer) {
-        Ok(config) => match deserializer.end() {
-            Ok(()) => return Ok(config),
-            Err(error) => (String::new(), error),
-        },
-        Err(error) => (pointer(error.path()), error.into_inner()),
-    };
-    let (pointer, error) = located;
-    let (line, column) = (error.line(), error.column());
-    let place = format!("{}: line {line}, column {column}", file.display());
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or(&text);
-    Err(Error {
-        message: format!("{place}: {what}"),
-        pointer: Some(pointer),
-        ..Error::default()
+    // The whole text is checked once, which is faster than string by string.
+    let text = std::str::from_utf8(text).map_err(|error| {
+        let before = text.get(..error.valid_up_to()).unwrap_or_default();
+        let line = before.split(|&byte| byte == b'\n').count();
+        let start = before.iter().rposition(|&byte| byte == b'\n');
+        let column = before.len() - start.map_or(0, |at| at + 1) + 1;
+        Error {
+            message: format!(
+                "{}: line {line}, column {column}: not UTF-8",
+                file.display()
+            ),
+            pointer: Some(pointer::at(before, before.len())),
+            ..Error::default()
+        }
+    })?;
+    serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let place = format!("{}: line {line}, column {column}", file.display());
+        let words = error.to_string();
+        let what = words.split(" at line ").next().unwrap_or(&words);
+        // Columns are counted in bytes.
+        let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
+        let offset = lines.map(str::len).sum::<usize>() + column;
+        Error {
+            message: format!("{place}: {what}"),
+            pointer: Some(pointer::at(text.as_bytes(), offset)),
+            ..Error::default()
+        }
     })
-}
-
-/// A JSON pointer, RFC 6901.
-fn pointer(path: &serde_path_to_error::Path) -> String {
-    use serde_path_to_error::Segment;
-    path.iter()
-        .filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(format!("/{index}")),
-            Segment::Map { key } => Some(format!("/{}", key.replace('~', "~0").replace('/', "~1"))),
-            Segment::Enum { variant } => Some(format!("/{variant}")),
-            Segment::Unknown => None,
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -127,6 +122,16 @@ mod tests {
         let error = fault("{\"a\": 1");
         assert!(
             error.message.contains("config.json: line 1, column 7: EOF"),
+            "{}",
+            error.message
+        );
+        let error = fault("{\n\"hooks\": {\"prestart\": [{\"path\": \"/a\"}, {\"args\": 3}]}}");
+        assert_eq!(error.pointer.as_deref(), Some("/hooks/prestart/1/args"));
+        assert!(error.message.contains("line 2"), "{}", error.message);
+        let error = parse(Path::new("config.json"), b"{\"a\":\n \"\xff\"}").unwrap_err();
+        assert_eq!(error.pointer.as_deref(), Some("/a"));
+        assert!(
+            error.message.contains("line 2, column 3"),
             "{}",
             error.message
         );

@@ -13,6 +13,7 @@ mod launch;
 pub mod lifecycle;
 pub mod log;
 mod pin;
+mod pointer;
 pub mod probe;
 pub mod request;
 pub mod store;

@@ -18,7 +18,7 @@ use crate::owned;
 
 /// Where it is kept; below the directory of root's containers, where no id can be.
 const DIRECTORY: &str = "/run/pipkin";
-const NAME: &std::ffi::CStr = c"/run/pipkin/@mnt";
+const NAME: &std::ffi::CStr = c"/run/pipkin/@empty";
 
 /// `NSFS_MAGIC` of `linux/magic.h`.
 const NSFS: u64 = 0x6e73_6673;

@@ -41,11 +41,13 @@ impl Executable {
         &mut self,
         name: &CStr,
         search: Option<&CStr>,
+        last: bool,
     ) -> core::result::Result<(), Failure> {
         let bytes = name.to_bytes();
         if bytes.contains(&b'/') {
             self.set(&[bytes])?;
-            return check(self.path()?);
+            let path = self.path()?;
+            return if last { exists(path) } else { check(path) };
         }
         if !bytes.is_empty() {
             for directory in search
@@ -75,6 +77,7 @@ impl Executable {
     }
 
     /// Takes HOME from the image's passwd, `/` where it has no line for the user.
+    #[inline(never)]
     pub fn find_home(&mut self, uid: u32) -> Result<()> {
         self.has_home = true;
         join(&[b"HOME=/"], &mut self.home)?;
@@ -159,6 +162,12 @@ fn join(parts: &[&[u8]], buffer: &mut [u8]) -> Result<()> {
 
 /// Whether a file may be executed.
 fn check(path: &CStr) -> core::result::Result<(), Failure> {
+    exists(path)?;
+    fs::may_execute(AT_FDCWD, path).map_err(|error| Failure::new(error, Detail::NotExecutable))
+}
+
+/// Whether there is a file that is no directory.
+fn exists(path: &CStr) -> core::result::Result<(), Failure> {
     let stat = match fs::stat_path(AT_FDCWD, path) {
         Err(error @ (Errno::ENOENT | Errno::ENOTDIR)) => {
             return Err(Failure::new(error, Detail::NoExecutable));
@@ -168,10 +177,11 @@ fn check(path: &CStr) -> core::result::Result<(), Failure> {
     if stat.is(mode::DIRECTORY) {
         return Err(Failure::new(Errno::EISDIR, Detail::NotExecutable));
     }
-    fs::may_execute(AT_FDCWD, path).map_err(|error| Failure::new(error, Detail::NotExecutable))
+    Ok(())
 }
 
 /// execve(2); it returns only an error.
+#[inline(never)]
 pub fn exec(walk: &Walk, args: &'static [u8], env: &'static [u8], ignored: u64) -> Failure {
     match try_exec(walk, args, env, ignored) {
         Ok(never) => match never {},
@@ -207,6 +217,7 @@ fn try_exec(
 
 /// What a file names as its interpreter: the first word after `#!`, or the dynamic loader
 /// of an ELF file (elf(5), `PT_INTERP`).
+#[inline(never)]
 fn interpreter(path: &CStr) -> Option<Name> {
     const PT_INTERP: u32 = 3;
     let flags = oflag::RDONLY | oflag::NONBLOCK;
@@ -246,9 +257,8 @@ pub fn vector<'a>(packed: &'a [u8], last: Option<&'a CStr>) -> Result<&'a [Arg<'
 impl Walk {
     /// Waits until `start` connects and says so; from then on it is the one to be told of a
     /// failure, and sees the connection close when the process is executed.
-    pub fn await_start(&mut self, listener: Slot, lock: Slot) -> Result<()> {
-        // It may wait for long: no directory or mount is held meanwhile (CVE-2024-21626).
-        self.close_all_but(listener, lock);
+    pub fn await_start(&mut self, listener: Slot) -> Result<()> {
+        self.hang_up();
         let listener = self.fd(listener)?;
         loop {
             let connection = socket::accept(listener)?;

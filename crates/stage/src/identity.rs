@@ -18,24 +18,15 @@ pub fn become_root() -> Result<()> {
 /// A new session keyring; who has the user id may search it, as session-keyring(7) keyrings
 /// that pam_keyinit makes allow. A kernel without keys has nothing to protect.
 pub fn join_keyring(name: &CStr) -> Result<()> {
-    /// Search permission of the owner.
-    const USER_SEARCH: u32 = 0x8_0000;
+    /// What the kernel gives a new session keyring (`join_session_keyring`): everything to its
+    /// possessor, view, read and link to its owner; and search.
+    const PERMISSIONS: u32 = 0x3f1b_0000;
     let key = match process::join_session_keyring(name) {
         Err(Errno::ENOSYS) => return Ok(()),
         // The quota of keys (root_maxkeys) is not the container's fault.
         other => other?,
     };
-    let mut buffer = [0u8; 512];
-    let length = process::describe_key(key, &mut buffer)?.min(buffer.len());
-    let description = buffer.get(..length).unwrap_or_default();
-    let permissions = description
-        .split(|&byte| byte == b';')
-        .nth(3)
-        .ok_or(Errno::EPROTO)?;
-    let permissions = permissions.iter().try_fold(0u32, |value, &digit| {
-        Some(value << 4 | char::from(digit).to_digit(16)?)
-    });
-    process::set_key_permissions(key, permissions.ok_or(Errno::EPROTO)? | USER_SEARCH)
+    process::set_key_permissions(key, PERMISSIONS)
 }
 
 /// Drops every capability from the bounding set but those to keep, up to the last that the

@@ -21,7 +21,7 @@ const PATH_MAX: usize = 4096;
 const MAX_LINKS: usize = 40;
 
 /// Permissions of a mount point that is made.
-const MOUNT_POINT: u32 = 0o755;
+pub const MOUNT_POINT: u32 = 0o755;
 
 /// Looks a path up under `root`; what it gives is a place (`O_PATH`).
 pub fn resolve(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
@@ -45,7 +45,11 @@ pub fn resolve_strict(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
     )
 }
 
-/// A place that was looked up, closed when it is dropped.
+/// How many descriptors may be open before one that is not needed any more is closed: execve(2)
+/// and [`Walk::close_rest`] close all at once, without a call for each.
+const LEFT_OPEN: Fd = 64;
+
+/// A place that was looked up, given back when it is dropped.
 pub struct Place(Fd);
 
 impl Place {
@@ -62,7 +66,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        fs::close(self.0);
+        if self.0 >= LEFT_OPEN {
+            fs::close(self.0);
+        }
     }
 }
 
@@ -132,24 +138,20 @@ fn is_end(path: &[u8]) -> bool {
 }
 
 /// Makes the last component of a path.
-trait Make {
-    fn make(&self, parent: Fd, name: &CStr) -> Result<()>;
-}
-
-impl<F: Fn(Fd, &CStr) -> Result<()>> Make for F {
-    fn make(&self, parent: Fd, name: &CStr) -> Result<()> {
-        self(parent, name)
-    }
-}
+type Make<'f> = dyn Fn(Fd, &CStr) -> Result<()> + 'f;
 
 /// Looks a path up under `root` and makes what is missing of it: directories on the way,
 /// and the last component with `make`. A link that leads nowhere is followed to where it
 /// leads, inside the root, and that is made.
-fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
+fn resolve_or_make(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Place> {
     match resolve(root, path, 0) {
-        Err(Errno::ENOENT) => {}
-        other => return other.map(Place::new),
+        Err(Errno::ENOENT) => make_missing(root, path, make),
+        other => other.map(Place::new),
     }
+}
+
+#[inline(never)]
+fn make_missing(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Place> {
     // Mostly the last component alone is missing.
     if let Some(made) = make_last(root, path, make)? {
         return Ok(made);
@@ -171,7 +173,7 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
                 let mut buffer = [0u8; 256];
                 let name = component(name, &mut buffer)?;
                 let made = if is_end(after) {
-                    make.make(parent.fd(), name)
+                    make(parent.fd(), name)
                 } else {
                     fs::mkdirat(parent.fd(), name, MOUNT_POINT)
                 };
@@ -211,7 +213,8 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
 
 /// Makes the last component of a path whose directory is there; `None` where that is not so,
 /// or where something with that name is there after all.
-fn make_last(root: Fd, path: &CStr, make: &impl Make) -> Result<Option<Place>> {
+#[inline(never)]
+fn make_last(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Option<Place>> {
     let Some((above, name)) = split_last(path.to_bytes()) else {
         return Ok(None);
     };
@@ -222,7 +225,7 @@ fn make_last(root: Fd, path: &CStr, make: &impl Make) -> Result<Option<Place>> {
     };
     let mut buffer = [0u8; 256];
     let name = component(name, &mut buffer)?;
-    match make.make(parent.fd(), name) {
+    match make(parent.fd(), name) {
         Err(Errno::EEXIST) => return Ok(None),
         other => other?,
     }
@@ -275,14 +278,34 @@ pub fn mount_point(root: Fd, path: &CStr, mounted: Stat) -> Result<Place> {
 }
 
 /// The directory that a path lies in, made where it is missing, and its last component.
-pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Place, &'b CStr)> {
+#[inline(never)]
+pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Parent, &'b CStr)> {
     let (directories, name) = split_last(path.to_bytes()).ok_or(Errno::EINVAL)?;
+    let name = component(name, buffer)?;
+    if is_end(directories) {
+        return Ok((Parent::Root(root), name));
+    }
     let mut above = Path::new();
     above.push(directories)?;
-    Ok((
-        directory(root, above.as_c_str()?)?,
-        component(name, buffer)?,
-    ))
+    Ok((Parent::Below(directory(root, above.as_c_str()?)?), name))
+}
+
+/// The directory that a path lies in.
+pub enum Parent {
+    /// The one that the path begins at.
+    Root(Fd),
+    /// One below it.
+    Below(Place),
+}
+
+impl Parent {
+    /// Its descriptor.
+    pub const fn fd(&self) -> Fd {
+        match self {
+            Self::Root(file) => *file,
+            Self::Below(place) => place.fd(),
+        }
+    }
 }
 
 /// A device node or FIFO that is made.
@@ -351,6 +374,7 @@ impl Walk {
         if late && self.in_directory {
             return Ok(());
         }
+        self.leave();
         match change_directory(path) {
             Err(Failure { value, .. }) if !late && value == Errno::EACCES.number() => Ok(()),
             Err(failure) => Err(failure),
@@ -365,6 +389,9 @@ impl Walk {
 /// chdir(2), checked to end inside the root (CVE-2024-21626).
 fn change_directory(path: &CStr) -> core::result::Result<(), Failure> {
     fs::chdir(path)?;
+    if path == c"/" {
+        return Ok(());
+    }
     match fs::cwd_is_inside() {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failure::new(Errno::ENOENT, Detail::OutsideRoot)),

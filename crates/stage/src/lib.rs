@@ -15,6 +15,7 @@ mod identity;
 mod inside;
 mod mounts;
 mod perform;
+pub mod source;
 mod walk;
 
 pub use failure::Failure;

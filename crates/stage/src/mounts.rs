@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use pipkin_op::wire::unpack;
-use pipkin_op::{Detail, MountAttr, Slot, attr};
+use pipkin_op::{Covered, Detail, MountAttr, Slot, Target, attr};
 use pipkin_sys::fs::{self, mode, oflag};
 use pipkin_sys::mount::{self, MNT_DETACH};
 use pipkin_sys::{Errno, Fd, Result};
@@ -12,27 +12,67 @@ use crate::Failure;
 use crate::inside::{self, Place};
 use crate::walk::Walk;
 
-/// mount(2) on a directory of the root: it is made the current directory, so that no path
-/// is looked up again.
+/// A new file system, the arguments of mount(2).
+pub struct New<'a> {
+    pub source: &'a CStr,
+    pub fstype: &'a CStr,
+    pub flags: u64,
+    pub data: Option<&'a CStr>,
+}
+
+impl New<'_> {
+    fn mount_on(&self, path: &CStr) -> Result<()> {
+        let (source, fstype) = (Some(self.source), Some(self.fstype));
+        mount::mount(source, path, fstype, self.flags, self.data)
+    }
+}
+
+/// mount(2) on a directory of the root: it, or the one that it lies in, is made the current
+/// directory, so that no path of the image is looked up again.
 pub fn mount(
-    root: Fd,
+    walk: &mut Walk,
+    dir: Fd,
     path: &CStr,
-    source: &CStr,
-    fstype: &CStr,
-    flags: u64,
-    data: Option<&CStr>,
+    target: Target,
+    new: &New<'_>,
 ) -> core::result::Result<(), Failure> {
-    let place = kernel_directory(root, path, fstype)?;
+    if target == Target::New {
+        let name = last_component(path);
+        fs::mkdirat(dir, name, inside::MOUNT_POINT)?;
+        walk.enter(dir)?;
+        return Ok(new.mount_on(name)?);
+    }
+    let place = match target {
+        Target::NoLinks => kernel_directory(dir, path)?,
+        _ => inside::directory(dir, path)?,
+    };
+    walk.leave();
     fs::fchdir(place.fd())?;
-    Ok(mount::mount(Some(source), c".", Some(fstype), flags, data)?)
+    Ok(new.mount_on(c".")?)
+}
+
+/// What follows the last slash of a path.
+fn last_component(path: &CStr) -> &CStr {
+    let bytes = path.to_bytes_with_nul();
+    let start = bytes
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1);
+    let name = bytes.get(start..).unwrap_or_default();
+    CStr::from_bytes_with_nul(name).unwrap_or_default()
+}
+
+/// What follows the first component of an absolute path.
+fn after_first(path: &CStr) -> &CStr {
+    let bytes = path.to_bytes_with_nul();
+    let slash = bytes.iter().skip(1).position(|&byte| byte == b'/');
+    let rest = slash.and_then(|slash| bytes.get(slash + 2..));
+    CStr::from_bytes_with_nul(rest.unwrap_or_default()).unwrap_or_default()
 }
 
 /// Where a file system is mounted. What the kernel shows of itself must not be behind a
 /// link of the image (CVE-2023-27561, CVE-2025-54867).
-fn kernel_directory(root: Fd, path: &CStr, fstype: &CStr) -> core::result::Result<Place, Failure> {
-    if fstype != c"proc" && fstype != c"sysfs" {
-        return Ok(inside::directory(root, path)?);
-    }
+fn kernel_directory(root: Fd, path: &CStr) -> core::result::Result<Place, Failure> {
     match inside::resolve_strict(root, path, oflag::DIRECTORY) {
         Ok(place) => Ok(Place::new(place)),
         Err(Errno::ENOENT) => {
@@ -85,30 +125,37 @@ fn configure(context: Fd, option: &CStr) -> Result<()> {
 /// move_mount(2) of a detached mount to a path of the root.
 pub fn attach(
     mounted: Fd,
-    root: Fd,
+    dir: Fd,
     path: &CStr,
-    nofollow: bool,
+    target: Target,
 ) -> core::result::Result<(), Failure> {
-    let stat = fs::stat_fd(mounted)?;
-    let place = if nofollow {
-        let mut buffer = [0; 256];
-        let (parent, name) = inside::parent(root, path, &mut buffer)?;
-        Place::new(fs::openat(
-            parent.fd(),
-            name,
-            oflag::PATH | oflag::NOFOLLOW,
-            0,
-        )?)
-    } else if fs::filesystem(mounted)? == PROC_SUPER_MAGIC {
-        kernel_directory(root, path, c"proc")?
-    } else {
-        inside::mount_point(root, path, stat)?
+    let place = match target {
+        Target::New => return Ok(attach_new(mounted, dir, last_component(path))?),
+        Target::NoLinks => kernel_directory(dir, path)?,
+        Target::Nofollow => {
+            let mut buffer = [0; 256];
+            let (parent, name) = inside::parent(dir, path, &mut buffer)?;
+            let flags = oflag::PATH | oflag::NOFOLLOW;
+            Place::new(fs::openat(parent.fd(), name, flags, 0)?)
+        }
+        Target::Follow => match inside::resolve(dir, path, 0) {
+            Ok(place) => Place::new(place),
+            Err(Errno::ENOENT) => inside::mount_point(dir, path, fs::stat_fd(mounted)?)?,
+            Err(error) => return Err(error.into()),
+        },
     };
     Ok(mount::move_mount(mounted, place.fd(), c"")?)
 }
 
-/// `PROC_SUPER_MAGIC` of `linux/magic.h`.
-const PROC_SUPER_MAGIC: u64 = 0x9fa0;
+/// Attaches to a name that is not there yet: a directory, or, for what is none, a file.
+fn attach_new(mounted: Fd, dir: Fd, name: &CStr) -> Result<()> {
+    if fs::stat_fd(mounted)?.is(mode::DIRECTORY) {
+        fs::mkdirat(dir, name, inside::MOUNT_POINT)?;
+    } else {
+        fs::mknodat(dir, name, mode::REGULAR | inside::MOUNT_POINT, 0, 0)?;
+    }
+    mount::move_mount(mounted, dir, name)
+}
 
 /// mount_setattr(2).
 pub fn set_attr(mounted: Fd, attr: MountAttr) -> Result<()> {
@@ -123,38 +170,64 @@ pub fn set_attr(mounted: Fd, attr: MountAttr) -> Result<()> {
 }
 
 /// Hides a path: a file below the null device, a directory below an empty one. What is not
-/// there needs no mask. The first of each kind is the detached mount itself, the others are
-/// copies of it: one device and one empty file system serve all (CVE-2025-31133).
-pub fn mask(walk: &mut Walk, root: Fd, path: &CStr, null: Slot, empty: Slot) -> Result<()> {
-    let place = match inside::resolve(root, path, 0) {
-        Err(Errno::ENOENT | Errno::ENOTDIR) => return Ok(()),
-        other => Place::new(other?),
+/// there needs no mask.
+pub fn mask(
+    walk: &mut Walk,
+    dir: Fd,
+    path: &CStr,
+    (null, empty): (Slot, Slot),
+    is: Covered,
+) -> Result<()> {
+    let place;
+    let (is_directory, place, name) = match is {
+        Covered::Directory | Covered::File => (is == Covered::Directory, dir, after_first(path)),
+        Covered::Unknown => {
+            place = match inside::resolve(dir, path, 0) {
+                Err(Errno::ENOENT | Errno::ENOTDIR) => return Ok(()),
+                other => Place::new(other?),
+            };
+            let is_directory = fs::stat_fd(place.fd())?.is(mode::DIRECTORY);
+            (is_directory, place.fd(), c"")
+        }
     };
-    let is_directory = fs::stat_fd(place.fd())?.is(mode::DIRECTORY);
-    let cover = walk.fd(if is_directory { empty } else { null })?;
-    let (null_attached, empty_attached) = &mut walk.masks_attached;
-    let attached = if is_directory {
-        empty_attached
+    let original = walk.fd(if is_directory { empty } else { null })?;
+    let cover = if is_directory {
+        &mut walk.empty
     } else {
-        null_attached
+        &mut walk.null
     };
-    if !*attached {
-        *attached = true;
-        return mount::move_mount(cover, place.fd(), c"");
+    match mount::move_mount(cover.take(original)?, place, name) {
+        Err(Errno::ENOENT | Errno::ENOTDIR) if is != Covered::Unknown => Ok(()),
+        // A file where a directory was thought to be, or the other way round.
+        Err(Errno::EINVAL) if is != Covered::Unknown => {
+            mask(walk, dir, name, (null, empty), Covered::Unknown)
+        }
+        other => {
+            other?;
+            cover.attached();
+            Ok(())
+        }
     }
-    let copy = Place::new(mount::open_tree(cover, c"", false, false)?);
-    mount::move_mount(copy.fd(), place.fd(), c"")
 }
 
 /// Makes a path and the mounts below it read-only; what is not there needs nothing.
-pub fn readonly_path(root: Fd, path: &CStr) -> Result<()> {
-    let place = match inside::resolve(root, path, 0) {
-        Err(Errno::ENOENT | Errno::ENOTDIR) => return Ok(()),
+pub fn readonly_path(dir: Fd, path: &CStr, plain: bool) -> Result<()> {
+    let place;
+    let (at, name) = if plain {
+        (dir, after_first(path))
+    } else {
+        place = match inside::resolve(dir, path, 0) {
+            Err(Errno::ENOENT | Errno::ENOTDIR) => return Ok(()),
+            other => Place::new(other?),
+        };
+        (place.fd(), c"")
+    };
+    let readonly = (attr::RDONLY, 0, 0);
+    let copy = match mount::open_tree_attr(at, name, (true, true), readonly) {
+        Err(Errno::ENOENT | Errno::ENOTDIR) if plain => return Ok(()),
         other => Place::new(other?),
     };
-    let copy = Place::new(mount::open_tree(place.fd(), c"", true, false)?);
-    mount::mount_setattr(copy.fd(), attr::RDONLY, 0, 0, 0, true)?;
-    mount::move_mount(copy.fd(), place.fd(), c"")
+    mount::move_mount(copy.fd(), at, name)
 }
 
 /// pivot_root(2) to a root that is attached over the old one, and the end of the old one.
@@ -177,9 +250,8 @@ pub fn move_root(root: Fd) -> Result<()> {
     change_root(root)
 }
 
-/// chroot(2) to an open directory.
+/// chroot(2) to an open directory, which is then the working directory as well.
 pub fn change_root(root: Fd) -> Result<()> {
     fs::fchdir(root)?;
-    mount::chroot(c".")?;
-    fs::chdir(c"/")
+    mount::chroot(c".")
 }

@@ -2,8 +2,10 @@
 
 use pipkin_op::StageOp;
 use pipkin_sys::fs::oflag;
-use pipkin_sys::{Errno, fs, mount, process, socket};
+use pipkin_sys::{AT_FDCWD, Errno, fs, mount, process, socket};
 
+use crate::inside::Place;
+use crate::source::{open_null, open_root, open_tree};
 use crate::walk::Walk;
 use crate::{Failure, console, copyup, exec, hook, identity, inside, mounts};
 
@@ -13,13 +15,20 @@ impl Walk {
         match op {
             StageOp::JoinNamespace { slot, nstype } => process::setns(self.fd(slot)?, nstype)?,
             StageOp::Unshare { flags } => process::unshare(flags)?,
-            StageOp::BecomeRoot {} => identity::become_root()?,
+            StageOp::BecomeRoot {} => {
+                self.ids = None;
+                identity::become_root()?;
+            }
             StageOp::CgroupJoin { slot, .. } => {
                 // A hierarchy that the runtime may not write to has no group of this container.
                 if let Ok(tasks) = self.fd(slot) {
                     fs::write(tasks, b"0")?;
-                    fs::close(tasks);
-                    self.set(slot, -1)?;
+                }
+            }
+            StageOp::CgroupEnter { tasks, index } => {
+                if index < u32::BITS && self.without_group & 1 << index == 0 {
+                    let file = Place::new(fs::openat(AT_FDCWD, tasks, oflag::WRONLY, 0)?);
+                    fs::write(file.fd(), b"0")?;
                 }
             }
             StageOp::Setsid {} => process::setsid()?,
@@ -31,25 +40,56 @@ impl Walk {
             StageOp::Propagation { path, flags } => mount::mount(None, path, None, flags, None)?,
             StageOp::EnterPinned { slot } => {
                 let mounts = process::clone::NEWNS;
+                self.leave();
                 process::setns(self.fd(slot)?, mounts as u32)?;
                 process::unshare(mounts)?;
             }
             StageOp::AttachRoot { slot } => {
-                mount::move_mount(self.fd(slot)?, pipkin_sys::AT_FDCWD, c"/")?;
+                mount::move_mount(self.fd(slot)?, AT_FDCWD, c"/")?;
             }
             StageOp::OpenIn { slot, dir, path } => {
                 let file = inside::resolve(self.fd(dir)?, path, oflag::DIRECTORY)?;
                 self.set(slot, file)?;
             }
+            StageOp::OpenRoot {
+                slot,
+                path,
+                clone,
+                attr,
+            } => {
+                let tree = open_root(path, clone, attr)?;
+                self.set(slot, tree)?;
+            }
+            StageOp::OpenTree {
+                slot,
+                path,
+                recursive,
+                nofollow,
+                attr,
+            } => {
+                let tree = open_tree(path, (recursive, nofollow), attr)?;
+                self.set(slot, tree)?;
+            }
+            StageOp::OpenNull { slot } => {
+                let tree = open_null()?;
+                self.set(slot, tree)?;
+            }
             StageOp::Mount {
                 dir,
                 path,
+                target,
                 source,
                 fstype,
                 flags,
                 data,
             } => {
-                mounts::mount(self.fd(dir)?, path, source, fstype, flags, data)?;
+                let new = mounts::New {
+                    source,
+                    fstype,
+                    flags,
+                    data,
+                };
+                mounts::mount(self, self.fd(dir)?, path, target, &new)?;
             }
             StageOp::NewMount {
                 slot,
@@ -65,16 +105,14 @@ impl Walk {
                 slot,
                 dir,
                 path,
-                nofollow,
+                target,
             } => {
-                mounts::attach(self.fd(slot)?, self.fd(dir)?, path, nofollow)?;
+                mounts::attach(self.fd(slot)?, self.fd(dir)?, path, target)?;
             }
             StageOp::SetAttr { slot, attr } => mounts::set_attr(self.fd(slot)?, attr)?,
             StageOp::SetAttrAt { dir, path, attr } => {
-                let file = inside::resolve(self.fd(dir)?, path, 0)?;
-                let result = mounts::set_attr(file, attr);
-                fs::close(file);
-                result?;
+                let place = Place::new(inside::resolve(self.fd(dir)?, path, 0)?);
+                mounts::set_attr(place.fd(), attr)?;
             }
             StageOp::CopyUp { slot, dir, path } => {
                 copyup::copy_up(self.fd(dir)?, path, self.fd(slot)?)?;
@@ -104,13 +142,25 @@ impl Walk {
                 path,
                 null,
                 empty,
+                is,
             } => {
-                mounts::mask(self, self.fd(dir)?, path, null, empty)?;
+                mounts::mask(self, self.fd(dir)?, path, (null, empty), is)?;
             }
-            StageOp::ReadonlyPath { dir, path } => mounts::readonly_path(self.fd(dir)?, path)?,
-            StageOp::PivotRoot { slot } => mounts::pivot_root(self.fd(slot)?)?,
-            StageOp::MoveRoot { slot } => mounts::move_root(self.fd(slot)?)?,
-            StageOp::Chroot { slot } => mounts::change_root(self.fd(slot)?)?,
+            StageOp::ReadonlyPath { dir, path, plain } => {
+                mounts::readonly_path(self.fd(dir)?, path, plain)?;
+            }
+            StageOp::PivotRoot { slot } => {
+                self.leave();
+                mounts::pivot_root(self.fd(slot)?)?;
+            }
+            StageOp::MoveRoot { slot } => {
+                self.leave();
+                mounts::move_root(self.fd(slot)?)?;
+            }
+            StageOp::Chroot { slot } => {
+                self.leave();
+                mounts::change_root(self.fd(slot)?)?;
+            }
             StageOp::Sysctl { proc, path, value }
             | StageOp::ExecLabel {
                 proc,
@@ -166,7 +216,12 @@ impl Walk {
             StageOp::Umask { mask } => drop(fs::umask(mask)),
             StageOp::BoundingSet { keep } => identity::bounding_set(keep)?,
             StageOp::Groups { groups } => process::setgroups(groups)?,
-            StageOp::User { uid, gid } => identity::change_user(uid, gid)?,
+            StageOp::User { uid, gid } => {
+                // Also the saved ones: execve(2) sets them to the effective ones.
+                if self.ids != Some((uid, gid)) {
+                    identity::change_user(uid, gid)?;
+                }
+            }
             StageOp::Capabilities {
                 effective,
                 permitted,
@@ -179,10 +234,16 @@ impl Walk {
             StageOp::Seccomp { program, flags } => drop(process::seccomp_filter(program, flags)?),
             StageOp::Chdir { path, late } => self.change_directory(path, late)?,
 
-            StageOp::FindExecutable { name, search } => self.executable.find(name, search)?,
+            StageOp::FindExecutable { name, search, last } => {
+                self.executable.find(name, search, last)?;
+            }
             StageOp::Home { uid } => self.executable.find_home(uid)?,
-            StageOp::AwaitStart { listener, lock } => self.await_start(listener, lock)?,
-            StageOp::CloseRange { first } => identity::close_range(first)?,
+            StageOp::AwaitStart { listener, .. } => self.await_start(listener)?,
+            StageOp::CloseRange { first } => {
+                self.first = first;
+                identity::close_range(first)?;
+            }
+            StageOp::CloseRest { first, keep } => self.close_rest(first, keep)?,
             StageOp::Exec { args, env, ignored } => {
                 return Err(exec::exec(self, args, env, ignored));
             }
@@ -205,10 +266,7 @@ impl Walk {
                 })?;
             }
 
-            StageOp::OpenRoot { .. }
-            | StageOp::OpenTree { .. }
-            | StageOp::OpenNamespace { .. }
-            | StageOp::OpenNull { .. }
+            StageOp::OpenNamespace { .. }
             | StageOp::OpenPinned { .. }
             | StageOp::OpenDevice { .. }
             | StageOp::ConnectConsole { .. }

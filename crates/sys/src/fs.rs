@@ -398,6 +398,21 @@ pub fn cloexec_from(first: u32) -> Result<()> {
     }
 }
 
+/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9 each by
+/// itself, up to the largest that a process may have by default.
+pub fn close_range(first: u32, last: u32) -> Result<()> {
+    const LARGEST: u32 = 65535;
+    // SAFETY: no memory is passed.
+    let result = unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0) };
+    if result != Err(Errno::ENOSYS) {
+        return result.map(drop);
+    }
+    for file in first..=last.min(LARGEST) {
+        close(as_fd(file as usize));
+    }
+    Ok(())
+}
+
 /// pipe2(2), close-on-exec: the end to read from and the one to write to.
 pub fn pipe() -> Result<(Fd, Fd)> {
     let mut ends = [0 as Fd; 2];

@@ -22,6 +22,12 @@ pub mod entry;
 pub mod fs;
 #[cfg(feature = "measure")]
 pub mod measure;
+#[cfg(any(
+    test,
+    feature = "freestanding",
+    all(target_arch = "x86_64", target_env = "musl")
+))]
+mod memory;
 pub mod mount;
 pub mod process;
 pub mod program;

@@ -36,23 +36,23 @@ pub mod clone {
 }
 
 /// One place of an argument vector: a string, or the end.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 #[repr(transparent)]
-pub struct Arg<'a>(usize, PhantomData<&'a CStr>);
+pub struct Arg<'a>(*const core::ffi::c_char, PhantomData<&'a CStr>);
 
 impl<'a> Arg<'a> {
     /// The end of a vector.
-    pub const END: Self = Self(0, PhantomData);
+    pub const END: Self = Self(core::ptr::null(), PhantomData);
 
     /// A string.
     #[must_use]
-    pub fn new(string: &'a CStr) -> Self {
-        Self(string.as_ptr() as usize, PhantomData)
+    pub const fn new(string: &'a CStr) -> Self {
+        Self(string.as_ptr(), PhantomData)
     }
 
     fn check(vector: &[Self]) -> Result<usize> {
         match vector.last() {
-            Some(last) if last.0 == 0 => Ok(vector.as_ptr() as usize),
+            Some(last) if last.0.is_null() => Ok(vector.as_ptr() as usize),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -95,6 +95,7 @@ pub struct Spawn<'a> {
     pub reset_signals: bool,
 }
 
+#[derive(Debug)]
 struct Child<'a> {
     spawn: Spawn<'a>,
     args: usize,
@@ -109,7 +110,7 @@ struct Child<'a> {
 /// What the child of [`spawn`] does: only system calls.
 extern "C" fn child(context: *mut u8) -> ! {
     // SAFETY: `spawn` passes its own `Child` and waits (CLONE_VFORK) until this process has
-    // executed a program or ended, so nothing else touches it.
+    // executed a program or ended; `spawn_ahead` passes one that nobody else writes to.
     let child = unsafe { &mut *context.cast::<Child<'_>>() };
     let Err(error) = exec_in_child(child);
     child.error = error.number();
@@ -204,7 +205,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<(i32, Fd)> {
     // executed a program or ended; signals are blocked, so that no handler of this process
     // runs in the child; `entry` makes only system calls.
     let pid = unsafe { arguments.call(entry, context_pointer.cast()) };
-    set_signal_mask(blocked)?;
+    restore_signal_mask(blocked)?;
     let pid = pid?;
     // SAFETY: the child wrote them, if at all, before this function went on.
     let (error, made) = unsafe {
@@ -229,7 +230,92 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<(i32, Fd)> {
     Ok((made, pidfd_open(made)?))
 }
 
+/// A process that may not have executed its program yet.
+#[derive(Debug)]
+pub struct Ahead {
+    /// Its id.
+    pub pid: i32,
+    /// A descriptor of it.
+    pub pidfd: Fd,
+    error: *const i32,
+}
+
+impl Ahead {
+    /// Why the process ended without executing its program: to be asked for when it has ended.
+    #[must_use]
+    pub fn error(&self) -> Option<Errno> {
+        // SAFETY: `spawn_ahead` made it and gives it to nobody who would free it.
+        let error = unsafe { self.error.read_volatile() };
+        (error != 0).then(|| Errno::new(error))
+    }
+}
+
+/// As [`spawn`], but does not wait: on a machine with several processors the caller's next steps
+/// and the execution take place at the same time. What the process uses until then, 16 KiB and
+/// what `spawn` names, is never given back.
+pub fn spawn_ahead(spawn: Spawn<'static>, memory: &'static mut AheadMemory) -> Result<Ahead> {
+    const SIGCHLD: u64 = 17;
+    let AheadMemory {
+        stack,
+        pidfd,
+        context,
+    } = memory;
+    let context = context.write(Child {
+        args: Arg::check(spawn.args)?,
+        env: Arg::check(spawn.env)?,
+        spawn,
+        error: 0,
+        pid: 0,
+        second: core::ptr::null_mut(),
+    });
+    let mut arguments = CloneArgs::new(spawn.flags, spawn.cgroup, stack);
+    arguments.exit_signal = SIGCHLD;
+    arguments.flags |= clone::PIDFD;
+    arguments.flags &= !clone::VFORK;
+    arguments.pidfd = &raw mut *pidfd as u64;
+    let context = &raw mut *context;
+    let blocked = block_signals()?;
+    // SAFETY: `arguments` is valid and names `stack`, which like `context` and what it refers to
+    // is never given back nor used by this process again, but for `error`; signals are blocked,
+    // so that no handler of this process runs in the child, which makes only system calls.
+    let pid = unsafe { arguments.call(child, context.cast()) };
+    restore_signal_mask(blocked)?;
+    // SAFETY: the kernel wrote it before the call returned.
+    let pidfd = unsafe { (&raw const *pidfd).read_volatile() };
+    Ok(Ahead {
+        pid: pid?,
+        pidfd,
+        // SAFETY: `context` is valid for ever; no reference is made.
+        error: unsafe { &raw const (*context).error },
+    })
+}
+
+/// What [`spawn_ahead`] needs.
+#[derive(Debug)]
+pub struct AheadMemory {
+    stack: Stack,
+    pidfd: Fd,
+    context: core::mem::MaybeUninit<Child<'static>>,
+}
+
+impl AheadMemory {
+    /// Memory for one process.
+    #[must_use]
+    #[allow(
+        clippy::new_without_default,
+        reason = "a static needs a const function"
+    )]
+    pub const fn new() -> Self {
+        Self {
+            stack: Stack::new(),
+            pidfd: -1,
+            context: core::mem::MaybeUninit::uninit(),
+        }
+    }
+}
+
 /// The stack of a child. Its address is its own, and aligned as the calling conventions want.
+#[derive(Debug)]
 #[repr(C, align(16))]
 struct Stack(core::mem::MaybeUninit<[u8; Self::SIZE]>);
 
@@ -362,7 +448,8 @@ fn leave_all_mounts() -> Result<()> {
     const RDONLY_NOSUID_NODEV_NOEXEC: u64 = 0xf;
     mount::mount(None, c"/", None, REC_PRIVATE, None)?;
     let context = mount::fsopen(c"tmpfs")?;
-    mount::fsconfig_string(context, c"mode", c"0755")?;
+    // It also hides directories of containers, where it looks like any other tmpfs.
+    mount::fsconfig_string(context, c"source", c"tmpfs")?;
     mount::fsconfig_flag(context, c"ro")?;
     mount::fsconfig_create(context)?;
     let empty = mount::fsmount(context, RDONLY_NOSUID_NODEV_NOEXEC)?;
@@ -530,6 +617,16 @@ fn sigprocmask(how: usize, new: u64) -> Result<u64> {
 /// Blocks every signal; gives the mask from before.
 pub fn block_signals() -> Result<u64> {
     sigprocmask(0, u64::MAX)
+}
+
+/// Sets the signal mask to what [`block_signals`] found, if that was another one.
+fn restore_signal_mask(blocked: u64) -> Result<()> {
+    /// SIGKILL and SIGSTOP cannot be blocked.
+    const ALL: u64 = !(1 << 8 | 1 << 18);
+    if blocked & ALL == ALL {
+        return Ok(());
+    }
+    set_signal_mask(blocked)
 }
 
 /// Sets the signal mask.
@@ -724,20 +821,6 @@ pub fn join_session_keyring(name: &CStr) -> Result<i32> {
 pub fn set_key_permissions(key: i32, permissions: u32) -> Result<()> {
     // SAFETY: no memory is passed.
     unsafe { call!(KEYCTL, 5, fd(key), permissions as usize).map(drop) }
-}
-
-/// keyctl(2) `KEYCTL_DESCRIBE`: type, uid, gid, permissions (hexadecimal) and name.
-pub fn describe_key(key: i32, buffer: &mut [u8]) -> Result<usize> {
-    // SAFETY: the kernel writes at most the length of `buffer`.
-    unsafe {
-        call!(
-            KEYCTL,
-            6,
-            fd(key),
-            buffer.as_mut_ptr() as usize,
-            buffer.len()
-        )
-    }
 }
 
 /// personality(2).

@@ -2,38 +2,59 @@
 //! compiler calls.
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process::Arg;
-use crate::{Result, call, fd};
+use crate::{Errno, Result, call, fd};
 
 /// Room for `count` places of an argument vector, all of them the end; it is never given
 /// back.
 pub fn vector<'a>(count: usize) -> Result<&'a mut [Arg<'a>]> {
     let bytes = count
         .checked_mul(size_of::<Arg<'_>>())
-        .ok_or(crate::Errno::ENOMEM)?;
-    let address = map(bytes)?;
-    // SAFETY: the mapping is new, large enough, aligned to a page, filled with zeros, which is
-    // `Arg::END`, and never unmapped.
+        .ok_or(Errno::ENOMEM)?;
+    let address = take(bytes)?;
+    // SAFETY: the memory is nobody else's, large enough, aligned, filled with zeros, which is
+    // `Arg::END`, and never given back.
     Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut Arg<'a>, count) })
 }
 
 /// Room for `count` numbers, zeros; it is never given back.
 pub fn numbers(count: usize) -> Result<&'static mut [i32]> {
-    let bytes = count
-        .checked_mul(size_of::<i32>())
-        .ok_or(crate::Errno::ENOMEM)?;
-    let address = map(bytes)?;
-    // SAFETY: the mapping is new, large enough, aligned to a page, filled with zeros and never
-    // unmapped.
+    let bytes = count.checked_mul(size_of::<i32>()).ok_or(Errno::ENOMEM)?;
+    let address = take(bytes)?;
+    // SAFETY: the memory is nobody else's, large enough, aligned, filled with zeros and never
+    // given back.
     Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut i32, count) })
 }
 
 /// Room for `count` bytes, zeros; it is never given back.
 pub fn bytes(count: usize) -> Result<&'static mut [u8]> {
-    let address = map(count)?;
-    // SAFETY: the mapping is new, large enough, filled with zeros and never unmapped.
+    let address = take(count)?;
+    // SAFETY: the memory is nobody else's, large enough, filled with zeros and never given back.
     Ok(unsafe { core::slice::from_raw_parts_mut(address as *mut u8, count) })
+}
+
+/// What is taken from the program's own memory before the kernel is asked.
+const POOL: usize = 4096;
+
+#[repr(align(16))]
+struct Pool(core::cell::UnsafeCell<[u8; POOL]>);
+
+// SAFETY: `take` gives each of its bytes out at most once.
+unsafe impl Sync for Pool {}
+
+static MEMORY: Pool = Pool(core::cell::UnsafeCell::new([0; POOL]));
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// The address of `bytes` bytes, zeros, aligned to 16, that nobody else is given.
+fn take(bytes: usize) -> Result<usize> {
+    let size = bytes.checked_next_multiple_of(16).ok_or(Errno::ENOMEM)?;
+    let add = |taken: usize| taken.checked_add(size).filter(|end| *end <= POOL);
+    match TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add) {
+        Ok(start) => Ok(MEMORY.0.get() as usize + start),
+        Err(_) => map(bytes),
+    }
 }
 
 /// mmap(2): new private memory.
@@ -64,117 +85,47 @@ pub unsafe fn mapped(address: usize, length: usize) -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(core::ptr::with_exposed_provenance(address), length) }
 }
 
+/// The real and effective user and group of this program, where both are the same: from the
+/// auxiliary vector, getauxval(3), without a call. An id that may stand for one that is not
+/// mapped (`/proc/sys/kernel/overflowuid`) is none.
+///
+/// # Safety
+/// `stack` must be what the kernel starts a program with: the number of arguments, the
+/// arguments and a NULL, the environment and a NULL, and the auxiliary vector.
+#[must_use]
+pub unsafe fn ids(stack: *const usize) -> Option<(u32, u32)> {
+    const AT_NULL: usize = 0;
+    const AT_UID: usize = 11;
+    const AT_EGID: usize = 14;
+    const OVERFLOW: usize = 65534;
+    let mut found = [None; 4];
+    // SAFETY: the caller's promise; nothing is read behind the vector's end.
+    unsafe {
+        let mut at = stack.add(1 + *stack + 1);
+        while *at != 0 {
+            at = at.add(1);
+        }
+        at = at.add(1);
+        while *at != AT_NULL {
+            if (AT_UID..=AT_EGID).contains(&*at)
+                && let Some(place) = found.get_mut(*at - AT_UID)
+            {
+                *place = Some(*at.add(1));
+            }
+            at = at.add(2);
+        }
+    }
+    let [uid, euid, gid, egid] = found;
+    if uid? != euid? || gid? != egid? || uid? == OVERFLOW || gid? == OVERFLOW {
+        return None;
+    }
+    Some((u32::try_from(uid?).ok()?, u32::try_from(gid?).ok()?))
+}
+
 /// Copies a string and its NUL to the front of `buffer`; `None` where it does not fit.
 pub fn copy_string<'b>(string: &CStr, buffer: &'b mut [u8]) -> Option<&'b CStr> {
     let bytes = string.to_bytes_with_nul();
     let place = buffer.get_mut(..bytes.len())?;
     place.copy_from_slice(bytes);
     CStr::from_bytes_with_nul(place).ok()
-}
-
-/// The functions that the compiler calls where a C library would have them.
-#[cfg(feature = "freestanding")]
-mod memory {
-    /// memcpy(3).
-    #[cfg(target_arch = "x86_64")]
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
-        // SAFETY: the compiler's promise is that both runs are valid and apart; the direction
-        // flag is clear by the calling convention.
-        unsafe {
-            core::arch::asm!(
-                "rep movsb",
-                inout("rcx") count => _,
-                inout("rdi") to => _,
-                inout("rsi") from => _,
-                options(nostack, preserves_flags),
-            );
-        }
-        to
-    }
-
-    /// memset(3).
-    #[cfg(target_arch = "x86_64")]
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memset(to: *mut u8, value: i32, count: usize) -> *mut u8 {
-        // SAFETY: as for memcpy.
-        unsafe {
-            core::arch::asm!(
-                "rep stosb",
-                inout("rcx") count => _,
-                inout("rdi") to => _,
-                in("al") value as u8,
-                options(nostack, preserves_flags),
-            );
-        }
-        to
-    }
-
-    /// memcpy(3).
-    #[cfg(not(target_arch = "x86_64"))]
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
-        for at in 0..count {
-            // SAFETY: both runs are valid; volatile, so that the compiler does not make this
-            // loop a call of memcpy.
-            unsafe { to.add(at).write_volatile(from.add(at).read_volatile()) };
-        }
-        to
-    }
-
-    /// memset(3).
-    #[cfg(not(target_arch = "x86_64"))]
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memset(to: *mut u8, value: i32, count: usize) -> *mut u8 {
-        for at in 0..count {
-            // SAFETY: as for memcpy.
-            unsafe { to.add(at).write_volatile(value as u8) };
-        }
-        to
-    }
-
-    /// memmove(3).
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
-        if (to as usize).wrapping_sub(from as usize) >= count {
-            // SAFETY: copied forwards, what is read was not written before.
-            return unsafe { memcpy(to, from, count) };
-        }
-        for at in (0..count).rev() {
-            // SAFETY: both runs are valid; backwards, what is read was not written before.
-            unsafe { to.add(at).write_volatile(from.add(at).read_volatile()) };
-        }
-        to
-    }
-
-    /// memcmp(3).
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, count: usize) -> i32 {
-        for at in 0..count {
-            // SAFETY: both runs are valid.
-            let (x, y) = unsafe { (a.add(at).read_volatile(), b.add(at).read_volatile()) };
-            if x != y {
-                return i32::from(x) - i32::from(y);
-            }
-        }
-        0
-    }
-
-    /// bcmp(3).
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn bcmp(a: *const u8, b: *const u8, count: usize) -> i32 {
-        // SAFETY: the compiler's promise.
-        unsafe { memcmp(a, b, count) }
-    }
-
-    /// strlen(3), which `CStr` calls.
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn strlen(string: *const u8) -> usize {
-        let mut length = 0;
-        // SAFETY: the string ends with a NUL.
-        while unsafe { string.add(length).read_volatile() } != 0 {
-            length += 1;
-        }
-        length
-    }
 }

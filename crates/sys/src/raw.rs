@@ -95,6 +95,7 @@ numbers! {
     OPENAT2 = 437, 437;
     FACCESSAT2 = 439, 439;
     MOUNT_SETATTR = 442, 442;
+    OPEN_TREE_ATTR = 467, 467;
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -58,6 +58,27 @@ pub const ALL: &[Difference] = &[
         reason: "as /proc/keys: the mask is the host's null device",
     },
     Difference {
+        case: "*",
+        path: "/mounts/~1proc~1acpi/options",
+        reason: "a masked directory lies below an empty file system; nothing in it could be executed or \
+                 opened as a device, and so it says",
+    },
+    Difference {
+        case: "*",
+        path: "/mounts/~1sys~1firmware/options",
+        reason: "as /proc/acpi: the mask is the empty file system",
+    },
+    Difference {
+        case: "*",
+        path: "/mounts/~1sys~1dev~1block/options",
+        reason: "as /proc/acpi: the mask is the empty file system",
+    },
+    Difference {
+        case: "masked and read-only paths of the image",
+        path: "/mounts/~1data~1directory/options",
+        reason: "as /proc/acpi: the mask is the empty file system",
+    },
+    Difference {
         case: "root propagation runbindable",
         path: "/mounts/*/propagation",
         reason: "it is asked for all mounts and holds for all; neither oracle can start this",

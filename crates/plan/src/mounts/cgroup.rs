@@ -56,26 +56,33 @@ fn add_v1(
     namespace: bool,
 ) -> Result<(), Invalid> {
     let pointer = &request.pointer;
-    let dir = builder.root;
     let top = request.destination.to_string_lossy().into_owned();
     let flags = request.options.flags;
+    let (dir, target) = builder.place(&pointer.clone().into(), &top)?;
     builder.container(
         pointer.clone(),
         PlanOp::Mount {
             dir,
             path: request.destination.clone(),
+            target,
             source: c"tmpfs".into(),
             fstype: c"tmpfs".into(),
             flags: flags & !ms::RDONLY,
             data: Some(c"mode=755".into()),
         },
     );
+    builder.made(&top);
+    let here = builder.made_at(&pointer.clone().into(), &top)?;
+    let here = here.unwrap_or(builder.root);
     for hierarchy in &hierarchies {
-        let path = c_string(pointer, &format!("{top}/{}", hierarchy.directory()))?;
+        let path = format!("{top}/{}", hierarchy.directory());
+        let (dir, target) = builder.place(&pointer.clone().into(), &path)?;
+        let path = c_string(pointer, &path)?;
         if namespace {
             let op = PlanOp::Mount {
                 dir,
                 path,
+                target,
                 source: c_string(pointer, source(hierarchy))?,
                 fstype: c"cgroup".into(),
                 flags,
@@ -85,13 +92,6 @@ fn add_v1(
         } else {
             let slot = builder.slot(pointer)?;
             let source = c_string(pointer, &group_path(hierarchy))?;
-            let op = PlanOp::OpenTree {
-                slot,
-                path: source,
-                recursive: true,
-                nofollow: false,
-            };
-            builder.open(pointer.clone(), op);
             let (set, clear) = (super::options::attributes(flags), 0);
             let attr = MountAttr {
                 set,
@@ -99,23 +99,30 @@ fn add_v1(
                 propagation: ms::PRIVATE,
                 recursive: true,
             };
-            builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
-            builder.container(
-                pointer.clone(),
-                PlanOp::Attach {
-                    slot,
-                    dir,
-                    path,
-                    nofollow: false,
-                },
-            );
+            // The group has to be there: see `Builder::group_first`.
+            let op = PlanOp::OpenTree {
+                slot,
+                path: source,
+                recursive: true,
+                nofollow: false,
+                attr,
+            };
+            builder.open(pointer.clone(), op);
+            let op = PlanOp::Attach {
+                slot,
+                dir,
+                path,
+                target,
+            };
+            builder.container(pointer.clone(), op);
         }
         // Hierarchies of several controllers are also found by each of them.
         let names: Vec<&str> = hierarchy.name.split(',').collect();
         if names.len() > 1 {
             for name in names {
-                let path = c_string(pointer, &format!("{top}/{name}"))?;
+                let path = c_string(pointer, name)?;
                 let target = c_string(pointer, hierarchy.directory())?;
+                let dir = here;
                 builder.container(pointer.clone(), PlanOp::Symlink { dir, path, target });
             }
         }
@@ -125,8 +132,7 @@ fn add_v1(
             set: attr::RDONLY,
             ..Default::default()
         };
-        let path = request.destination.clone();
-        builder.container(pointer.clone(), PlanOp::SetAttrAt { dir, path, attr });
+        builder.container(pointer.clone(), PlanOp::SetAttr { slot: here, attr });
     }
     Ok(())
 }

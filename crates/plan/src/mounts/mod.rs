@@ -4,9 +4,10 @@
 mod cgroup;
 mod options;
 
+use std::borrow::Cow;
 use std::ffi::CString;
 
-use pipkin_op::{MountAttr, PlanOp, Slot, attr, ms, wire};
+use pipkin_op::{MountAttr, PlanOp, Slot, Target, attr, ms, wire};
 use pipkin_spec::config::{IdMapping, Mount};
 
 pub use options::OPTIONS;
@@ -80,7 +81,10 @@ pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 
 /// An absolute path without empty components and dots. What `..` means depends on links, so
 /// it stays for the kernel.
-pub fn normalised(path: &str) -> String {
+pub fn normalised(path: &str) -> Cow<'_, str> {
+    if is_normalised(path.as_bytes()) {
+        return path.into();
+    }
     let parts = path
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".");
@@ -89,7 +93,21 @@ pub fn normalised(path: &str) -> String {
         out.push('/');
         out.push_str(part);
     }
-    if out.is_empty() { "/".to_owned() } else { out }
+    if out.is_empty() {
+        "/".into()
+    } else {
+        out.into()
+    }
+}
+
+/// Whether a path begins with a slash, does not end with one, and has none that is followed by
+/// another or by a dot: nearly all are like that.
+fn is_normalised(path: &[u8]) -> bool {
+    path.first() == Some(&b'/')
+        && path.last() != Some(&b'/')
+        && !path
+            .windows(2)
+            .any(|pair| matches!(pair, [b'/', b'/' | b'.']))
 }
 
 fn add_one(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invalid> {
@@ -156,7 +174,7 @@ fn add_bind(
     add_tree(builder, request, source, recursive)
 }
 
-/// Opens a tree of the host and attaches it.
+/// Opens a tree of the host, with the attributes of the mount, and attaches it.
 fn add_tree(
     builder: &mut Builder<'_>,
     request: Request<'_>,
@@ -166,16 +184,20 @@ fn add_tree(
     let slot = builder.slot(&request.pointer)?;
     let nofollow = request.options.source_nofollow;
     let pointer = request.pointer.clone();
-    builder.open(
-        pointer.clone(),
-        PlanOp::OpenTree {
-            slot,
-            path,
-            recursive,
-            nofollow,
-        },
-    );
+    let mut changes = changes(&request, recursive);
+    let attr = match changes.first() {
+        Some(first) if first.recursive == recursive => changes.remove(0),
+        _ => MountAttr::default(),
+    };
+    let op = PlanOp::OpenTree {
+        slot,
+        path,
+        recursive,
+        nofollow,
+        attr,
+    };
     if let Some(all) = id_mapped(&request) {
+        builder.open(pointer.clone(), op);
         let (uid_map, gid_map) = id_maps(builder, &request)?;
         let op = PlanOp::IdmapTree {
             slot,
@@ -184,9 +206,38 @@ fn add_tree(
             recursive: all,
         };
         builder.open(pointer.clone(), op);
+    } else {
+        builder.source(pointer.clone(), op);
     }
-    attach(builder, &request, slot);
+    for attr in changes {
+        builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
+    }
+    let pointer = pointer.into();
+    let destination = request.destination.to_string_lossy();
+    let (dir, mut target) = builder.place(&pointer, &destination)?;
+    if request.options.destination_nofollow {
+        target = Target::Nofollow;
+    } else if target == Target::Follow && is_kernel_place(&destination) {
+        target = Target::NoLinks;
+    }
+    let op = PlanOp::Attach {
+        slot,
+        dir: if target == Target::New {
+            dir
+        } else {
+            builder.root
+        },
+        path: request.destination.clone(),
+        target,
+    };
+    builder.container(pointer, op);
     Ok(())
+}
+
+/// Where programs and masks expect what the kernel shows of itself: it must not be behind a
+/// link of the image (CVE-2023-27561, CVE-2025-54867).
+fn is_kernel_place(destination: &str) -> bool {
+    destination == "/proc" || destination == "/sys"
 }
 
 /// Whether a mount is id-mapped, and if so, whether with the mounts below.
@@ -219,26 +270,19 @@ fn id_maps(builder: &Builder<'_>, request: &Request<'_>) -> Result<(CString, CSt
     Ok((text(uids)?, text(gids)?))
 }
 
-/// Attaches a tree with the attributes of the mount. Those that hold for the mounts below
-/// are changed before it is attached, so that none is seen without them.
-fn attach(builder: &mut Builder<'_>, request: &Request<'_>, slot: Slot) {
-    let pointer = &request.pointer;
-    let mut changes = vec![request.options.attr_all, request.options.attr];
+/// The changes that a tree of the host needs before it is attached, so that none of it is seen
+/// without them. Those of the tree as a whole come first.
+fn changes(request: &Request<'_>, recursive: bool) -> Vec<MountAttr> {
+    let mut changes = vec![request.options.attr_all];
     changes.extend(propagations(request, true));
-    for attr in merged(changes) {
-        builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
+    changes.push(request.options.attr);
+    if !recursive {
+        // There are no mounts below.
+        for change in &mut changes {
+            change.recursive = false;
+        }
     }
-    let (dir, path) = (builder.root, request.destination.clone());
-    let nofollow = request.options.destination_nofollow;
-    builder.container(
-        pointer.clone(),
-        PlanOp::Attach {
-            slot,
-            dir,
-            path,
-            nofollow,
-        },
-    );
+    merged(changes)
 }
 
 /// The changes of propagation. A tree of the host is a peer of what it was copied from,
@@ -284,21 +328,25 @@ fn merged(changes: Vec<MountAttr>) -> Vec<MountAttr> {
     out
 }
 
-/// procfs: the runtime keeps a handle of it, for what it writes below /proc itself.
+/// procfs. What is written below /proc by pipkin itself goes through a handle of it that is
+/// opened before anybody else can reach it (CVE-2025-52881).
 fn add_proc(builder: &mut Builder<'_>, request: &Request<'_>) -> Result<(), Invalid> {
+    if builder.linux.sysctl.is_empty() || builder.proc.is_some() {
+        return add_new(builder, request, "proc");
+    }
     let slot = builder.slot(&request.pointer)?;
     new_mount(builder, request, slot, "proc", request.options.flags)?;
-    if builder.proc.is_none() {
-        builder.proc = Some(slot);
-    }
-    let (dir, path) = (builder.root, request.destination.clone());
+    builder.proc = Some(slot);
+    let path = request.destination.clone();
+    builder.place(&request.pointer.clone().into(), &path.to_string_lossy())?;
+    builder.set_kernel(&path.to_string_lossy(), slot);
     builder.container(
         request.pointer.clone(),
         PlanOp::Attach {
             slot,
-            dir,
+            dir: builder.root,
             path,
-            nofollow: false,
+            target: Target::NoLinks,
         },
     );
     set_propagation(builder, request);
@@ -343,7 +391,8 @@ fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Resu
     } else {
         request.options.flags
     };
-    let (dir, path) = (builder.root, request.destination.clone());
+    let path = request.destination.clone();
+    let destination = path.to_string_lossy().into_owned();
     if request.options.copy_up {
         if kind != "tmpfs" {
             let message = format!("tmpcopyup is for tmpfs, not for {kind}");
@@ -351,6 +400,8 @@ fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Resu
         }
         let slot = builder.slot(&pointer)?;
         new_mount(builder, request, slot, kind, flags)?;
+        builder.place(&pointer.clone().into(), &destination)?;
+        let dir = builder.root;
         let op = PlanOp::CopyUp {
             slot,
             dir,
@@ -363,14 +414,19 @@ fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Resu
                 slot,
                 dir,
                 path,
-                nofollow: false,
+                target: Target::Follow,
             },
         );
     } else {
         let data = request.options.data.join(",");
+        let (dir, mut target) = builder.place(&pointer.clone().into(), &destination)?;
+        if target == Target::Follow && (kind == "proc" || kind == "sysfs") {
+            target = Target::NoLinks;
+        }
         let op = PlanOp::Mount {
             dir,
             path,
+            target,
             source: c_string(&pointer, request.mount.source.as_deref().unwrap_or(kind))?,
             fstype: c_string(&pointer, kind)?,
             flags,
@@ -381,6 +437,9 @@ fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Resu
             },
         };
         builder.container(pointer.clone(), op);
+        if kind == "tmpfs" && flags & ms::RDONLY == 0 {
+            builder.made(&destination);
+        }
     }
     set_propagation(builder, request);
     if !request.options.attr_all.is_empty() {
@@ -407,7 +466,12 @@ fn set_propagation(builder: &mut Builder<'_>, request: &Request<'_>) {
 /// Mounts that become read-only at the end.
 pub fn finish_readonly(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     let mounts = &builder.config.mounts;
-    for (index, mount) in mounts.iter().enumerate() {
+    let readonly = |mount: &&Mount| mount.options.iter().any(|option| option == "ro");
+    for (index, mount) in mounts
+        .iter()
+        .enumerate()
+        .filter(|(_, mount)| readonly(mount))
+    {
         let pointer = format!("/mounts/{index}");
         let options = Options::new(&mount.options);
         let kind = mount.kind.as_deref().unwrap_or_default();
@@ -424,7 +488,12 @@ pub fn finish_readonly(builder: &mut Builder<'_>) -> Result<(), Invalid> {
                 ..Default::default()
             };
             let (dir, path) = (builder.root, request.destination);
-            builder.container(request.pointer, PlanOp::SetAttrAt { dir, path, attr });
+            let made = builder.made_at(&request.pointer.clone().into(), &path.to_string_lossy())?;
+            let op = match made {
+                Some(slot) => PlanOp::SetAttr { slot, attr },
+                None => PlanOp::SetAttrAt { dir, path, attr },
+            };
+            builder.container(request.pointer, op);
         }
     }
     Ok(())

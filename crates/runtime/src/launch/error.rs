@@ -95,6 +95,16 @@ impl From<Errno> for Failed {
     }
 }
 
+impl From<pipkin_stage::Failure> for Failed {
+    fn from(failure: pipkin_stage::Failure) -> Self {
+        Self {
+            value: Some(failure.value),
+            detail: Some(failure.detail),
+            ..Self::default()
+        }
+    }
+}
+
 impl From<rustix::io::Errno> for Failed {
     fn from(errno: rustix::io::Errno) -> Self {
         Errno::new(errno.raw_os_error()).into()

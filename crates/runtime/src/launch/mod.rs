@@ -20,8 +20,9 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use pipkin_op::{Actor, Message, MessageKind, PlanOp};
-use pipkin_plan::{Fds, Plan, Step};
-use pipkin_sys::process::{self, Arg, Program, Spawn};
+use pipkin_plan::{Fds, Plan, Step, turn};
+use pipkin_sys::Errno;
+use pipkin_sys::process::{self, Ahead, AheadMemory, Arg, Program, Spawn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
@@ -86,7 +87,8 @@ struct Walk<'a, 'u> {
     performer: Performer<'a>,
     undo: &'u mut Undo,
     socket: OwnedFd,
-    pidfd: OwnedFd,
+    /// The process, if it may not have executed the init program yet.
+    ahead: Option<Ahead>,
     /// What the kernel may call the init program: the memory file's name, or before Linux
     /// 6.14 the number of its descriptor.
     init_names: [String; 2],
@@ -115,20 +117,17 @@ impl<'a, 'u> Walk<'a, 'u> {
                 continue;
             };
             let cloned = clone(launch, &performer, *flags, [*cgroup, *user, *pid]);
-            let (socket, pid, pidfd, program) = cloned.map_err(|failed| failed.at(index))?;
-            performer.started(pid);
-            let pidfd_copy = pidfd
-                .try_clone()
-                .map_err(|error| Failed::from(error).at(index))?;
-            undo.process(pid, pidfd_copy);
-            let init_names = [format!("memfd:{}", image::NAME), program.to_string()];
+            let cloned = cloned.map_err(|failed| failed.at(index))?;
+            performer.started(cloned.pid);
+            undo.process(cloned.pid, cloned.pidfd);
+            let init_names = [format!("memfd:{}", image::NAME), cloned.program.to_string()];
             let next = index + 1;
             return Ok(Self {
                 launch,
                 performer,
                 undo,
-                socket,
-                pidfd,
+                socket: cloned.socket,
+                ahead: cloned.ahead,
                 init_names,
                 next,
             });
@@ -145,29 +144,34 @@ impl<'a, 'u> Walk<'a, 'u> {
             if step.actor == Actor::Container {
                 if matches!(step.op, PlanOp::AwaitStart { .. }) {
                     // It waits for `start` now; this process has nothing left to do.
-                    return Ok(self.launched());
+                    return self.launched();
                 }
                 container_is_ahead = true;
                 index += 1;
                 continue;
             }
-            if container_is_ahead {
+            let turn = turn(steps.get(index..).unwrap_or_default());
+            if turn.waits && container_is_ahead {
                 self.wait_for(index)?;
+            }
+            if turn.waits || turn.holds {
                 container_is_ahead = false;
             }
             index = self.runtime_steps(index)?;
-            self.tell_go(index)?;
+            if turn.holds {
+                self.tell_go(index)?;
+            }
         }
         self.wait_executed()?;
-        Ok(self.launched())
+        self.launched()
     }
 
-    fn launched(self) -> Launched {
-        self.undo.forget();
-        Launched {
+    fn launched(self) -> std::result::Result<Launched, Failed> {
+        let pidfd = self.undo.forget().ok_or(Failed::from(Errno::ESRCH))?;
+        Ok(Launched {
             state: self.performer.into_state(),
-            pidfd: self.pidfd,
-        }
+            pidfd,
+        })
     }
 
     /// Performs the runtime's steps from `index` on, up to the next of the container's.
@@ -191,7 +195,8 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     fn tell_go(&self, index: usize) -> std::result::Result<(), Failed> {
         let step = u32::try_from(index).unwrap_or(0);
-        let message = Message::new(MessageKind::Go, step);
+        let mut message = Message::new(MessageKind::Go, step);
+        message.value = i32::from_le_bytes(self.performer.without_group().to_le_bytes());
         match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
             // It failed meanwhile, and has said why.
@@ -231,6 +236,9 @@ impl<'a, 'u> Walk<'a, 'u> {
         if self.status().is_none() {
             return false;
         }
+        if self.not_executed().is_some() {
+            return true;
+        }
         let comm = std::fs::read(format!("/proc/{}/comm", self.performer.pid()));
         comm.is_ok_and(|name| {
             self.init_names
@@ -243,9 +251,8 @@ impl<'a, 'u> Walk<'a, 'u> {
     fn status(&self) -> Option<i32> {
         use rustix::process::{WaitId, WaitIdOptions, waitid};
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
-            .ok()
-            .flatten()?;
+        let pidfd = self.undo.pidfd()?;
+        let status = waitid(WaitId::PidFd(pidfd), options).ok().flatten()?;
         Some(status.terminating_signal().unwrap_or(0))
     }
 
@@ -256,8 +263,9 @@ impl<'a, 'u> Walk<'a, 'u> {
         let mut buffer = [0; Message::LENGTH];
         let length = loop {
             match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty()) {
-                Err(rustix::io::Errno::INTR) => {}
-                Err(rustix::io::Errno::CONNRESET) => break 0,
+                // A process that ends without having read what it was sent resets the
+                // connection, once; what it has said itself can still be read.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 other => break other.map_err(Failed::from)?.0,
             }
         };
@@ -267,10 +275,21 @@ impl<'a, 'u> Walk<'a, 'u> {
         }
     }
 
+    /// Why the init program was not executed.
+    fn not_executed(&self) -> Option<Failed> {
+        let error = self.ahead.as_ref().and_then(Ahead::error)?;
+        Some(Failed::from(error).at(self.next - 1))
+    }
+
     /// Why the container's process is gone without a word.
     fn gone(&self) -> Failed {
         // Its socket closes a moment before it can be waited for.
-        let _ = wait_readable(&self.pidfd, Duration::from_secs(5));
+        if let Some(pidfd) = self.undo.pidfd() {
+            let _ = wait_readable(pidfd, Duration::from_secs(5));
+        }
+        if let Some(failed) = self.not_executed() {
+            return failed;
+        }
         Failed::gone(self.status().filter(|signal| *signal != 0))
     }
 }
@@ -307,13 +326,23 @@ pub fn hook_time(plan: &Plan) -> Duration {
     Duration::from_secs(seconds.sum())
 }
 
+/// The container's process.
+struct Cloned {
+    socket: OwnedFd,
+    pid: i32,
+    pidfd: OwnedFd,
+    /// The number that the init program's descriptor had.
+    program: i32,
+    ahead: Option<Ahead>,
+}
+
 /// Makes the container's process.
 fn clone(
     launch: &Launch<'_>,
     performer: &Performer<'_>,
     flags: u64,
     places: [Option<pipkin_op::Slot>; 3],
-) -> std::result::Result<(OwnedFd, i32, OwnedFd, i32), Failed> {
+) -> std::result::Result<Cloned, Failed> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -335,6 +364,7 @@ fn clone(
     let fault = u32::try_from(launch.fault).unwrap_or(0);
     let plan = pipkin_plan::encode(launch.plan, fds, fault);
     let program = image::compose(image::NAME, &plan)?;
+    const ARGS: &[Arg<'static>] = &[Arg::new(c"pipkin-init"), Arg::END];
     let keep: Vec<i32> = slots
         .iter()
         .copied()
@@ -343,21 +373,41 @@ fn clone(
         .collect();
     let [cgroup, user, pid_namespace] =
         places.map(|place| place.and_then(|slot| performer.descriptor(slot)));
-    let (pid, pidfd) = process::spawn(&Spawn {
+    // What a process that is not waited for uses is never given back; neither is anything else.
+    let spawn = Spawn {
         flags,
         // A unified side that cannot be written to has no group of the container's.
         cgroup,
         user,
         pid: pid_namespace,
         program: Program::File(program.as_raw_fd()),
-        args: &[Arg::new(c"pipkin-init"), Arg::END],
+        args: ARGS,
         env: &[Arg::END],
-        keep: &keep,
+        keep: Vec::leak(keep),
         stdin: None,
         own_group: false,
         reset_signals: false,
-    })?;
-    Ok((ours, pid, crate::owned(pidfd), program.as_raw_fd()))
+    };
+    let program = program.as_raw_fd();
+    if user.is_some() || flags & process::clone::NEWUSER != 0 {
+        let (pid, pidfd) = process::spawn(&spawn)?;
+        let (socket, pidfd, ahead) = (ours, crate::owned(pidfd), None);
+        return Ok(Cloned {
+            socket,
+            pid,
+            pidfd,
+            program,
+            ahead,
+        });
+    }
+    let ahead = process::spawn_ahead(spawn, Box::leak(Box::new(AheadMemory::new())))?;
+    Ok(Cloned {
+        socket: ours,
+        pid: ahead.pid,
+        pidfd: crate::owned(ahead.pidfd),
+        program,
+        ahead: Some(ahead),
+    })
 }
 
 /// The slots of a step whose descriptors only the runtime uses.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use pipkin_op::{PlanOp, Slot};
 use pipkin_plan::cgroup::Controllers;
 use pipkin_stage::hook::{self, Hook};
-use pipkin_sys::fs::{mode, oflag, stat_fd};
+use pipkin_stage::source;
+use pipkin_sys::fs::mode;
 use pipkin_sys::{Errno, mount};
 use rustix::fs::{Mode, OFlags};
 
@@ -26,6 +27,10 @@ type Done<T = ()> = std::result::Result<T, Failed>;
 pub struct Performer<'a> {
     launch: &'a Launch<'a>,
     slots: Vec<Option<OwnedFd>>,
+    /// The slot of the pinned mount namespace, whose descriptor the launch has.
+    pinned: Option<Slot>,
+    /// v1 hierarchies without a group of the container's, a bit each in their order.
+    without_group: u32,
     /// The runtime's own namespaces, while it is in others.
     own: Vec<(u32, OwnedFd)>,
     state: State,
@@ -37,6 +42,8 @@ impl<'a> Performer<'a> {
         Self {
             launch,
             slots,
+            pinned: None,
+            without_group: 0,
             own: Vec::new(),
             state: launch.state.clone(),
         }
@@ -57,10 +64,23 @@ impl<'a> Performer<'a> {
 
     /// The number of each slot's descriptor, -1 where there is none.
     pub fn descriptors(&self) -> Vec<i32> {
-        self.slots
+        let mut numbers: Vec<i32> = self
+            .slots
             .iter()
             .map(|slot| slot.as_ref().map_or(-1, AsRawFd::as_raw_fd))
-            .collect()
+            .collect();
+        let place = self
+            .pinned
+            .and_then(|slot| numbers.get_mut(usize::from(slot.0)));
+        if let (Some(place), Some(pinned)) = (place, self.launch.pinned) {
+            *place = pinned.as_raw_fd();
+        }
+        numbers
+    }
+
+    /// See [`PlanOp::CgroupEnter`].
+    pub const fn without_group(&self) -> u32 {
+        self.without_group
     }
 
     /// The number of a slot's descriptor.
@@ -84,17 +104,23 @@ impl<'a> Performer<'a> {
     /// Performs one step.
     pub fn perform(&mut self, op: &PlanOp, undo: &mut Undo) -> Done {
         match op {
-            PlanOp::OpenRoot { slot, path, clone } => {
-                let root = open_root(path, *clone)?;
-                self.set(*slot, root)
+            PlanOp::OpenRoot {
+                slot,
+                path,
+                clone,
+                attr,
+            } => {
+                let root = source::open_root(path, *clone, *attr)?;
+                self.set(*slot, owned(root))
             }
             PlanOp::OpenTree {
                 slot,
                 path,
                 recursive,
                 nofollow,
+                attr,
             } => {
-                let tree = mount::open_tree_path(path, *recursive, *nofollow)?;
+                let tree = source::open_tree(path, (*recursive, *nofollow), *attr)?;
                 self.set(*slot, owned(tree))
             }
             PlanOp::OpenNamespace { slot, path, .. } => {
@@ -102,12 +128,15 @@ impl<'a> Performer<'a> {
                 self.set(*slot, file)
             }
             PlanOp::OpenPinned { slot } => {
-                let pinned = self.launch.pinned.ok_or(Failed::from(Errno::ENOENT))?;
-                self.set(*slot, pinned.try_clone()?)
+                if self.launch.pinned.is_none() {
+                    return Err(Errno::ENOENT.into());
+                }
+                self.pinned = Some(*slot);
+                Ok(())
             }
             PlanOp::OpenNull { slot } => {
-                let tree = open_device(c"/dev/null", mode::CHARACTER, (1, 3))?;
-                self.set(*slot, tree)
+                let tree = source::open_null()?;
+                self.set(*slot, owned(tree))
             }
             PlanOp::OpenDevice {
                 slot,
@@ -117,8 +146,8 @@ impl<'a> Performer<'a> {
                 minor,
             } => {
                 let kind = if *block { mode::BLOCK } else { mode::CHARACTER };
-                let tree = open_device(path, kind, (*major, *minor))?;
-                self.set(*slot, tree)
+                let tree = source::open_device(path, kind, (*major, *minor))?;
+                self.set(*slot, owned(tree))
             }
             PlanOp::ConnectConsole { slot, path } => {
                 let socket = UnixStream::connect(path_of(path))?;
@@ -134,7 +163,11 @@ impl<'a> Performer<'a> {
             PlanOp::CgroupCreate { .. } => self.create_group(undo),
             PlanOp::CgroupLimits { .. } => Ok(self.state.group.apply(&self.launch.plan.limits)?),
             PlanOp::CgroupDevices { program } => Ok(self.state.group.attach_devices(program)?),
-            PlanOp::CgroupOpen { first, unified, .. } => self.open_group(*first, *unified),
+            PlanOp::CgroupOpen {
+                first,
+                count,
+                unified,
+            } => self.open_group(*first, *count, *unified),
             PlanOp::CgroupMove {} => {
                 let pid = rustix::process::Pid::from_raw(self.pid());
                 Ok(self
@@ -172,14 +205,7 @@ impl<'a> Performer<'a> {
                     state,
                     pid,
                 })
-                .map_err(|failure| {
-                    let (value, detail) = (Some(failure.value), Some(failure.detail));
-                    Failed {
-                        value,
-                        detail,
-                        ..Failed::default()
-                    }
-                })
+                .map_err(Failed::from)
             }
             _ => Err(Failed::message(format!(
                 "{} is not a step of the runtime",
@@ -233,6 +259,12 @@ impl<'a> Performer<'a> {
         )?;
         self.state.group = created.group.clone();
         let made = created.group.dirs.len();
+        let all = expected.dirs.iter().filter(|dir| !dir.hierarchy.is_empty());
+        for (index, dir) in (0u32..u32::BITS).zip(all) {
+            if !created.group.dirs.contains(dir) {
+                self.without_group |= 1 << index;
+            }
+        }
         undo.group(created);
         if self.launch.needs_group && made < expected.dirs.len() {
             let mut failed = Failed::message("a control group hierarchy may not be written to");
@@ -242,9 +274,11 @@ impl<'a> Performer<'a> {
         Ok(())
     }
 
-    fn open_group(&mut self, first: Slot, unified: Option<Slot>) -> Done {
-        for (slot, file) in (first.0..).zip(self.state.group.join_files()?) {
-            self.set(Slot(slot), file)?;
+    fn open_group(&mut self, first: Slot, count: u16, unified: Option<Slot>) -> Done {
+        if count > 0 {
+            for (slot, file) in (first.0..).zip(self.state.group.join_files()?) {
+                self.set(Slot(slot), file)?;
+            }
         }
         match (unified, self.state.group.unified_dir()?) {
             (Some(slot), Some(dir)) => self.set(slot, dir),
@@ -296,41 +330,6 @@ impl Drop for Performer<'_> {
 
 fn path_of(path: &CStr) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()))
-}
-
-/// The root file system: it must be a directory.
-fn open_root(path: &CStr, clone: bool) -> Done<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(path, flags, Mode::empty())?;
-    if !clone {
-        return Ok(root);
-    }
-    Ok(owned(mount::open_tree(root.as_raw_fd(), c"", true, false)?))
-}
-
-/// A copy of the mount of a device node of the host, which must be the device that is meant.
-fn open_device(path: &CStr, kind: u32, device: (u32, u32)) -> Done<OwnedFd> {
-    let flags = oflag::PATH | oflag::NOFOLLOW;
-    let place = owned(pipkin_sys::fs::openat(
-        pipkin_sys::AT_FDCWD,
-        path,
-        flags,
-        0,
-    )?);
-    let stat = stat_fd(place.as_raw_fd())?;
-    if !stat.is(kind) || stat.rdev != device {
-        let (major, minor) = device;
-        let path = path.to_string_lossy();
-        return Err(Failed::message(format!(
-            "{path} of the host is not device {major}:{minor}"
-        )));
-    }
-    Ok(owned(mount::open_tree(
-        place.as_raw_fd(),
-        c"",
-        false,
-        false,
-    )?))
 }
 
 /// The name of a namespace's file, namespaces(7).

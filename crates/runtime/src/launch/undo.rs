@@ -1,6 +1,6 @@
 //! What was done and has to be undone when a later step fails, in reverse order.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,9 +38,14 @@ impl Undo {
         self.files.push(path);
     }
 
-    /// Nothing has to be undone any more.
-    pub fn forget(&mut self) {
-        *self = Self::default();
+    /// A descriptor of that process.
+    pub fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.process.as_ref().map(|(_, pidfd)| pidfd.as_fd())
+    }
+
+    /// Nothing has to be undone any more; gives the process's descriptor back.
+    pub fn forget(&mut self) -> Option<OwnedFd> {
+        std::mem::take(self).process.map(|(_, pidfd)| pidfd)
     }
 
     /// Undoes all of it; what could not be undone is told.

@@ -4,7 +4,8 @@
 //!
 //! Two things of it are kept, because the rest of the program relies on them: descriptors 0 to
 //! 2 are open, so that no file that is opened later takes the place of one of them, and a
-//! reader that went away is an error and not a signal.
+//! reader that went away is an error and not a signal. A third is added: children that have
+//! ended are there to be asked, whatever the caller thinks of its own.
 
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +68,8 @@ pub unsafe fn begin(
 ) -> ! {
     // SAFETY: the caller's promise.
     unsafe { remember_ids(environment) };
-    let _ = ignore_sigpipe();
+    let _ = set_handler(SIGPIPE, SIG_IGN);
+    let _ = set_handler(SIGCHLD, SIG_DFL);
     if let Ok(true) = is_any_closed() {
         let _ = open_standard();
     }
@@ -124,13 +126,19 @@ unsafe fn remember_ids(environment: *const *const c_char) {
     }
 }
 
-/// signal(7): a write to a pipe or socket without a reader gives `EPIPE` then.
-fn ignore_sigpipe() -> Result<()> {
-    const SIGPIPE: usize = 13;
-    const SIG_IGN: u64 = 1;
-    let action = [SIG_IGN, 0, 0, 0];
+/// Ignored, a write to a pipe or socket without a reader gives `EPIPE`: signal(7).
+const SIGPIPE: usize = 13;
+/// Ignored, children leave nothing that can be waited for and do not tell of their end: wait(2),
+/// "Notes". A caller that ignores it passes that on.
+const SIGCHLD: usize = 17;
+const SIG_DFL: u64 = 0;
+const SIG_IGN: u64 = 1;
+
+/// rt_sigaction(2) with one of the two effects that are no function.
+fn set_handler(signal: usize, effect: u64) -> Result<()> {
+    let action = [effect, 0, 0, 0];
     // SAFETY: a `struct sigaction` of the kernel without flags, a restorer and a mask.
-    unsafe { call!(RT_SIGACTION, SIGPIPE, action.as_ptr() as usize, 0, 8).map(drop) }
+    unsafe { call!(RT_SIGACTION, signal, action.as_ptr() as usize, 0, 8).map(drop) }
 }
 
 /// Whether one of the descriptors 0 to 2 is not open.
@@ -211,7 +219,7 @@ mod tests {
     #[test]
     fn standard_descriptors_are_open_here() {
         assert_eq!(is_any_closed(), Ok(false));
-        assert_eq!(ignore_sigpipe(), Ok(()));
+        assert_eq!(set_handler(SIGPIPE, SIG_IGN), Ok(()));
         assert!(matches!(open_standard(), Ok(()) | Err(Errno::ENOENT)));
     }
 }

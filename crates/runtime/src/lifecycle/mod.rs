@@ -1,4 +1,5 @@
-//! The life of a container, a function for each command.
+//! The life of a container, a function for each command. None is inlined into what chooses
+//! between them: each would pay, in pages of its stack, for what all others need.
 
 mod end;
 mod hooks;
@@ -195,15 +196,20 @@ fn pending(plan: &Plan) -> Vec<Pending> {
 ///
 /// # Errors
 /// What is wrong with the configuration, or the step that failed; nothing is left behind.
+#[inline(never)]
 pub fn create(global: &Global, request: &CreateRequest) -> Result<()> {
     let planned = make_plan(global, request, Until::Created, Touch::Pin)?;
-    perform(global, request, &planned).map(drop)
+    let made = perform(global, request, &planned)?;
+    // What is open is closed and what is in memory is freed by the end of the process, in one go.
+    std::mem::forget((made, planned));
+    Ok(())
 }
 
 /// Lets the process of a created container execute.
 ///
 /// # Errors
 /// A container that does not wait for it; the step that failed.
+#[inline(never)]
 pub fn start(global: &Global, id: &str) -> Result<()> {
     let (entry, state) = find(global, id)?;
     entry.lock()?;
@@ -260,7 +266,12 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
     }
     let failed = match (answer, Message::decode(&buffer)) {
         (Ok(()), Some(message)) if message.kind == MessageKind::Failed => message,
-        // End of file: the process was executed, which closed its end.
+        // End of file: the process was executed, or has ended, which closed its end.
+        _ if store::ended_as_init(state.pid) => {
+            return Err(Error::new(
+                "the container has stopped before its program was executed",
+            ));
+        }
         _ => return Ok(()),
     };
     let number = usize::try_from(failed.step).unwrap_or(0);
@@ -289,9 +300,12 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`create`] and [`start`].
+#[inline(never)]
 pub fn run(global: &Global, request: &RunRequest) -> Result<u8> {
     let planned = make_plan(global, &request.create, Until::Running, Touch::Pin)?;
-    run_planned(global, request, &planned)
+    let status = run_planned(global, request, &planned);
+    std::mem::forget(planned);
+    status
 }
 
 /// The same with a plan that is made.
@@ -313,6 +327,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
     if !request.keep {
         remove(global, &entry, &state)?;
     }
+    std::mem::forget((entry, state, pidfd));
     Ok(status)
 }
 
@@ -320,6 +335,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
 ///
 /// # Errors
 /// Those of [`run`].
+#[inline(never)]
 pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
     let (create, bundle) = throwaway::bundle(global, request)?;
     let planned = plan_bundle(global, &create, bundle, Until::Running, Touch::Pin)?;
@@ -335,6 +351,7 @@ pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
 ///
 /// # Errors
 /// What is wrong with the configuration.
+#[inline(never)]
 pub fn plan(global: &Global, request: &PlanRequest) -> Result<String> {
     let mut create = request.create.clone();
     if create.id.is_empty() {
@@ -376,6 +393,7 @@ pub(super) fn describe(state: &State, status: Status) -> ContainerState {
 ///
 /// # Errors
 /// A container that does not exist.
+#[inline(never)]
 pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
     let (entry, state) = find(global, id)?;
     Ok(describe(&state, state.status(&entry)))
@@ -385,6 +403,7 @@ pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
 ///
 /// # Errors
 /// Those of reading the state root.
+#[inline(never)]
 pub fn list(global: &Global) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
     for id in store::ids(&global.root)? {

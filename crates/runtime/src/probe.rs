@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pipkin_plan::{Hierarchy, Host, cgroup};
 use pipkin_spec::Config;
+use pipkin_sys::fs;
 
 use crate::cgroup::{Layout, Location, file};
 use crate::request::{CgroupManager, Global};
@@ -125,12 +126,12 @@ fn kernel() -> (u32, u32) {
     (next(), next())
 }
 
-/// Whether user ids are mapped otherwise than in the first user namespace.
+/// Whether this process is in another than the first user namespace, whose number is fixed:
+/// `PROC_USER_INIT_INO` of `linux/proc_ns.h`.
 fn in_user_namespace() -> bool {
-    file::read("/proc/self/uid_map").is_ok_and(|text| {
-        let numbers: Vec<&str> = text.split_whitespace().collect();
-        numbers != ["0", "0", "4294967295"]
-    })
+    const FIRST: u64 = 0xefff_fffd;
+    fs::stat_path(pipkin_sys::AT_FDCWD, c"/proc/self/ns/user")
+        .is_ok_and(|namespace| namespace.inode != FIRST)
 }
 
 /// The signals that this process ignores, proc_pid_stat(5), field 33.

@@ -10,7 +10,7 @@
 //! Where a container is in its life is never stored: its process and the lock tell.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Layout, Location, file};
-use crate::{Error, Result, launch};
+use crate::{Error, Result, image, launch};
 
 const STATE: &str = "state.json";
-
 /// The state before it is published.
 const NEW_STATE: &str = "state.json.new";
 const GROUP: &str = "group";
@@ -254,7 +253,7 @@ impl Entry {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::empty()).ok()?;
-        serde_json::from_reader(File::from(file)).ok()
+        serde_json::from_slice(&file::read_to_end(file).ok()?).ok()
     }
 
     /// Writes what will be the state when it is [published](Self::publish).
@@ -307,10 +306,7 @@ impl Entry {
             Err(Errno::NOENT) => return Ok(None),
             other => other.map_err(|error| self.error(&error.into()))?,
         };
-        let mut text = Vec::with_capacity(4096);
-        File::from(file)
-            .read_to_end(&mut text)
-            .map_err(|error| self.error(&error))?;
+        let text = file::read_to_end(&file).map_err(|error| self.error(&error.into()))?;
         Ok(Some(text))
     }
 
@@ -323,15 +319,23 @@ impl Entry {
     /// # Errors
     /// Those of removing it; one that is gone already is none.
     pub fn remove(&self) -> Result<()> {
-        for name in [STATE, GROUP, SOCKET, LOCK, NEW_STATE] {
-            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+        // A container that ran to its end has left no more than the first two.
+        let mut result = Ok(());
+        for names in [&[STATE, GROUP][..], &[SOCKET, LOCK, NEW_STATE]] {
+            for name in names {
+                let _ = rustix::fs::unlinkat(&self.dir, *name, AtFlags::empty());
+            }
+            result = rustix::fs::rmdir(&self.path);
+            if result != Err(Errno::NOTEMPTY) {
+                break;
+            }
         }
-        match std::fs::remove_dir(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
+        match result {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::errno(
                 format!("state directory {}", self.path.display()),
-                &error,
+                crate::errno(error),
             )),
-            _ => Ok(()),
         }
     }
 }
@@ -374,13 +378,41 @@ fn has_executed(pid: i32) -> bool {
 #[must_use]
 pub fn start_time(pid: i32) -> Option<u64> {
     let text = file::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name, field 2, may contain anything, but nothing after it contains a parenthesis.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
+    let (_, mut fields) = stat_fields(&text)?;
     match fields.next()? {
         "Z" | "X" => None,
         _ => fields.nth(18)?.parse().ok(),
     }
+}
+
+/// The name, field 2 of proc_pid_stat(5), and what follows.
+fn stat_fields(text: &str) -> Option<(&str, std::str::SplitAsciiWhitespace<'_>)> {
+    // The name may contain anything, but nothing after it contains a parenthesis.
+    let (before, rest) = text.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    Some((name, rest.split_ascii_whitespace()))
+}
+
+/// Whether a process whose descriptors were closed has ended as the init program, and not
+/// executed another: the name tells which it is, and the flags (field 9) that it ends, which
+/// they do before anybody can wait for it. Of one that is gone nobody knows.
+#[must_use]
+pub fn ended_as_init(pid: i32) -> bool {
+    let text = file::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_ended_init(&text)
+}
+
+fn is_ended_init(text: &str) -> bool {
+    /// `linux/sched.h`.
+    const PF_EXITING: u32 = 4;
+    let Some((name, mut fields)) = stat_fields(text) else {
+        return false;
+    };
+    // Before Linux 6.14 it has the number of the descriptor that was executed.
+    let is_init = name.strip_prefix("memfd:") == Some(image::NAME)
+        || name.bytes().all(|byte| byte.is_ascii_digit());
+    let flags = fields.nth(6).and_then(|flags| flags.parse().ok());
+    is_init && flags.is_some_and(|flags: u32| flags & PF_EXITING != 0)
 }
 
 /// The ids of all containers below a directory, sorted.
@@ -476,6 +508,29 @@ mod tests {
         assert_eq!(pid(entry.read()), Some(state.pid));
         entry.remove().unwrap();
         std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_ended_unexecuted_is_known_by_its_name_and_flags() {
+        let line = |name, state, flags| {
+            format!("7 ({name}) {state} 1 7 7 0 -1 {flags} 120 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
+        };
+        // PF_EXITING among the flags of a process that was made by a fork.
+        for (name, state, flags, expected) in [
+            ("memfd:pipkin", "R", 0x0040_0044, true),
+            ("memfd:pipkin", "Z", 0x0040_0044, true),
+            ("6", "Z", 0x0040_0044, true),
+            ("memfd:pipkin", "S", 0x0040_0040, false),
+            ("sh", "Z", 0x0040_0044, false),
+            (") R 1 2", "Z", 0x0040_0044, false),
+        ] {
+            let line = line(name, state, flags);
+            assert_eq!(is_ended_init(&line), expected, "{line}");
+        }
+        assert!(!is_ended_init(""));
+        let own = i32::try_from(std::process::id()).unwrap();
+        assert!(!ended_as_init(own));
+        assert!(start_time(own).is_some());
     }
 
     #[test]

@@ -8,7 +8,9 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::raw;
 
 /// What is taken from the program's own memory before the kernel is asked: pages that are not
 /// touched cost nothing.
@@ -17,16 +19,20 @@ const FIRST: usize = 1 << 20;
 /// What the kernel is asked for at a time.
 const CHUNK: usize = 1 << 20;
 
-/// The allocator.
+/// The allocator. What it keeps about itself is in front, so that its first pieces share a page
+/// with that and with the program's other variables.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Arena {
-    locked: AtomicBool,
+    /// The thread that takes memory in a row, which needs no lock; 0 before the first piece.
+    /// Any other has a mapping for each piece: the program has no threads of its own.
+    owner: AtomicUsize,
     room: UnsafeCell<Room>,
     first: UnsafeCell<First>,
 }
 
 #[derive(Debug)]
-#[repr(align(4096))]
+#[repr(align(16))]
 struct First(#[allow(dead_code, reason = "used by address")] [u8; FIRST]);
 
 #[derive(Debug)]
@@ -44,8 +50,8 @@ struct Free {
     end: usize,
 }
 
-// SAFETY: `room` is only used by who holds `locked`; `first` only through the addresses that
-// `room` gives out, each once.
+// SAFETY: `room` is only used by the thread that is `owner`; `first` only through the addresses
+// that `room` gives out, each once.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -57,7 +63,7 @@ impl Arena {
     )]
     pub const fn new() -> Self {
         Self {
-            locked: AtomicBool::new(false),
+            owner: AtomicUsize::new(0),
             room: UnsafeCell::new(Room {
                 fresh: Free { next: 0, end: 0 },
                 spare: Free { next: 0, end: 0 },
@@ -66,21 +72,44 @@ impl Arena {
         }
     }
 
-    #[inline(never)]
-    fn with<T>(&self, use_room: impl FnOnce(&mut Room) -> T) -> T {
-        while self.locked.swap(true, Ordering::Acquire) {
-            core::hint::spin_loop();
+    /// Uses the room, if this thread may.
+    #[inline]
+    fn with<T>(&self, use_room: impl FnOnce(&mut Room) -> T) -> Option<T> {
+        let thread = raw::thread();
+        if self.owner.load(Ordering::Relaxed) != thread && !self.begin(thread) {
+            return None;
         }
-        // SAFETY: the lock is held, and given back only below.
-        let room = unsafe { &mut *self.room.get() };
-        if room.fresh.end == 0 {
-            room.fresh.next = self.first.get() as usize;
-            room.fresh.end = room.fresh.next + FIRST;
-        }
-        let result = use_room(room);
-        self.locked.store(false, Ordering::Release);
-        result
+        // SAFETY: this thread is the only one that comes here, and `use_room` does not.
+        Some(use_room(unsafe { &mut *self.room.get() }))
     }
+
+    /// Makes the first thread that asks the owner; whether it is this one.
+    #[cold]
+    fn begin(&self, thread: usize) -> bool {
+        let owner = &self.owner;
+        let won = owner.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+        if won.is_err() {
+            return false;
+        }
+        let next = self.first.get() as usize;
+        let end = next + FIRST;
+        // SAFETY: this thread is the owner from now on, and no other ever is.
+        unsafe { (*self.room.get()).fresh = Free { next, end } };
+        true
+    }
+
+    fn take(&self, size: usize, align: usize) -> *mut u8 {
+        let piece = self.with(|room| room.take(size, align));
+        piece.unwrap_or_else(|| alone(size, align)) as *mut u8
+    }
+}
+
+/// The address of a piece with a mapping of its own, 0 where there is none.
+#[cold]
+fn alone(size: usize, align: usize) -> usize {
+    let bytes = size.checked_add(align);
+    let start = bytes.and_then(|bytes| crate::program::map(bytes).ok());
+    start.map_or(0, |start| start.next_multiple_of(align))
 }
 
 impl Free {
@@ -111,6 +140,7 @@ impl Room {
         taken.unwrap_or_else(|| self.take_more(size, align))
     }
 
+    #[cold]
     fn take_more(&mut self, size: usize, align: usize) -> usize {
         let Some(bytes) = size.checked_add(align) else {
             return 0;
@@ -151,25 +181,26 @@ impl Room {
 unsafe impl GlobalAlloc for Arena {
     #[inline(never)]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.with(|room| room.take(layout.size(), layout.align())) as *mut u8
+        self.take(layout.size(), layout.align())
     }
 
     #[inline(never)]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        self.with(|room| room.give_back(pointer as usize, layout.size()));
+        let _ = self.with(|room| room.give_back(pointer as usize, layout.size()));
     }
 
     #[inline(never)]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let start = pointer as usize;
-        if self.with(|room| room.resize(start, layout.size(), size)) {
+        let fits = self.with(|room| room.resize(start, layout.size(), size));
+        if fits.unwrap_or(size <= layout.size()) {
             return pointer;
         }
-        let new = self.with(|room| room.take(size, layout.align())) as *mut u8;
+        let new = self.take(size, layout.align());
         if !new.is_null() {
             // SAFETY: both are valid for the smaller of the two sizes, and apart.
             unsafe { core::ptr::copy_nonoverlapping(pointer, new, layout.size().min(size)) };
-            self.with(|room| room.give_back(start, layout.size()));
+            let _ = self.with(|room| room.give_back(start, layout.size()));
         }
         new
     }
@@ -299,6 +330,38 @@ mod tests {
                 assert_eq!(unsafe { *((start + at) as *const u8) }, mark);
             }
         }
+    }
+
+    #[test]
+    fn every_thread_gets_memory() {
+        static ARENA: Arena = Arena::new();
+        let fill = |byte: u8| {
+            let mut pieces = Vec::new();
+            for size in 1..200 {
+                // SAFETY: each call follows GlobalAlloc's rules.
+                unsafe {
+                    let piece = ARENA.alloc(layout(size, 64));
+                    piece.write_bytes(byte, size);
+                    let piece = ARENA.realloc(piece, layout(size, 64), size * 3);
+                    assert!((piece as usize).is_multiple_of(64));
+                    piece.add(size).write_bytes(byte, size * 2);
+                    pieces.push((piece as usize, size * 3));
+                }
+            }
+            for (piece, size) in pieces {
+                for at in 0..size {
+                    // SAFETY: it was given and written.
+                    assert_eq!(unsafe { (piece as *const u8).add(at).read() }, byte);
+                }
+                // SAFETY: it was given.
+                unsafe { ARENA.dealloc(piece as *mut u8, layout(size, 64)) };
+            }
+        };
+        std::thread::scope(|scope| {
+            for byte in 1..5 {
+                scope.spawn(move || fill(byte));
+            }
+        });
     }
 
     #[test]

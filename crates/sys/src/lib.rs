@@ -18,6 +18,7 @@ mod raw;
 
 pub mod arena;
 pub mod bpf;
+pub mod entry;
 pub mod fs;
 #[cfg(feature = "measure")]
 pub mod measure;

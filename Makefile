@@ -17,6 +17,7 @@ build: deps-build
 # What the tests with real containers run inside.
 build-tests: build
 	scripts/build pipkin-probe bin/probe
+	scripts/build pipkin-bench bin/bench/nothing nothing
 
 demo: build
 	scripts/demo bin/pipkin

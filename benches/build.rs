@@ -36,6 +36,11 @@ fn main() -> Result<()> {
         let config: Config = serde_json::from_str(&fs::read_to_string(&path)?)?;
         derive(&mut source, name, &config, native)?;
     }
+    let count = pipkin_plan::CAPABILITIES.len();
+    writeln!(
+        source,
+        "/// How many capabilities there are.\npub const CAPABILITIES: u32 = {count};"
+    )?;
     fs::write(Path::new(&out).join("derived.rs"), source)?;
     Ok(())
 }

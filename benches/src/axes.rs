@@ -1,8 +1,9 @@
 //! The axes whose measure is the time of a whole run.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::process::Command;
+use std::rc::Rc;
 
 use pipkin_op::ms;
 use pipkin_sys::mount;
@@ -15,28 +16,29 @@ use crate::{Result, runtime};
 /// A subject and the name of its point.
 pub type Point = (String, Subject);
 
+/// How often a runtime may fail at a point before it is left out there.
+const PATIENCE: usize = 3;
+
 /// Runs every runtime on every point by turns, each time in another order, and records the
-/// times after a warm-up. `before` is called for each point. A runtime that cannot do it is
-/// left out, and said so.
+/// times after a warm-up. A runtime that cannot do it is left out, and said so.
 pub fn compare(
     world: &World,
     report: &mut Report,
     axis: &'static str,
     points: &[Point],
     runs: usize,
-    before: &dyn Fn(&str) -> Result<()>,
 ) -> Result<()> {
     const WARM_UP: usize = 2;
-    let mut able: Vec<Vec<bool>> = vec![vec![true; world.runtimes.len()]; points.len()];
+    let mut failures: Vec<Vec<usize>> = vec![vec![0; world.runtimes.len()]; points.len()];
     for round in 0..WARM_UP + runs {
-        for ((name, subject), able) in points.iter().zip(&mut able) {
-            before(name)?;
+        for ((name, subject), failures) in points.iter().zip(&mut failures) {
+            world.enter(subject)?;
             for turn in 0..world.runtimes.len() {
                 // In the first round pipkin comes first: it makes the groups and the mount
                 // points that the floor expects.
                 let turn = (turn + round) % world.runtimes.len();
                 let one = &world.runtimes[turn];
-                if !able[turn] {
+                if failures[turn] >= PATIENCE {
                     continue;
                 }
                 let words = one.run_words(world, subject, &world.id());
@@ -49,17 +51,20 @@ pub fn compare(
                     }
                     Ok(_) => {}
                     Err(error) => {
-                        able[turn] = false;
-                        report.note(format!("{} cannot do {axis} {name}: {error}", one.name));
+                        failures[turn] += 1;
+                        report.fail(&one.name, &format!("{axis}, {name}"), &error);
                     }
                 }
             }
         }
     }
-    Ok(())
+    world.leave()
 }
 
-/// Whole runs of each configuration, and with and without seccomp.
+/// The name of the point at which version 2 of the control groups is alone.
+pub const V2: &str = "podman, groups of v2 alone";
+
+/// Whole runs of each configuration, with and without seccomp, and with version 2 alone.
 pub fn run(world: &World, report: &mut Report) -> Result<()> {
     let mut points: Vec<Point> = Vec::new();
     for name in CONFIGURATIONS {
@@ -67,8 +72,10 @@ pub fn run(world: &World, report: &mut Report) -> Result<()> {
     }
     let plain = world.subject("podman", &["/bin/true"])?.without_seccomp();
     points.push(("podman, no seccomp".to_owned(), plain));
-    let runs = world.runs(200, 25);
-    compare(world, report, "run", &points, runs, &|_| Ok(()))
+    if let Some(subject) = world.subject_of_v2("podman", &["/bin/true"])? {
+        points.push((V2.to_owned(), subject));
+    }
+    compare(world, report, "run", &points, world.runs(200, 20))
 }
 
 /// A mount namespace with more mounts, as a busy host has them.
@@ -94,29 +101,17 @@ fn crowded(world: &World, count: usize) -> Result<File> {
 /// Whole runs on hosts with more mounts.
 pub fn host_mounts(world: &World, report: &mut Report) -> Result<()> {
     const COUNTS: [usize; 4] = [0, 500, 2000, 5000];
-    let home = File::open("/proc/self/ns/mnt")?;
-    let mut namespaces = Vec::new();
     let mut points: Vec<Point> = Vec::new();
     for count in COUNTS {
-        let namespace = match count {
-            0 => home.try_clone()?,
-            _ => crowded(world, count)?,
-        };
-        process::setns(home.as_raw_fd(), 0)?;
-        namespaces.push((count.to_string(), namespace));
-        let subject = world.subject("podman", &["/bin/true"])?;
+        let mut subject = world.subject("podman", &["/bin/true"])?;
+        if count > 0 {
+            let namespace = crowded(world, count);
+            world.leave()?;
+            subject.namespace = Some(Rc::new(namespace?));
+        }
         points.push((count.to_string(), subject));
     }
-    let enter = |name: &str| {
-        if let Some((_, namespace)) = namespaces.iter().find(|(other, _)| other == name) {
-            process::setns(namespace.as_raw_fd(), 0)?;
-        }
-        Ok(())
-    };
-    let runs = world.runs(100, 10);
-    let result = compare(world, report, "host mounts", &points, runs, &enter);
-    process::setns(home.as_raw_fd(), 0)?;
-    result
+    compare(world, report, "host mounts", &points, world.runs(100, 10))
 }
 
 /// Whole runs with more binds in the configuration.
@@ -126,8 +121,7 @@ pub fn binds(world: &World, report: &mut Report) -> Result<()> {
         let subject = world.subject("podman", &["/bin/true"])?;
         points.push((count.to_string(), subject.with_binds(count)?));
     }
-    let runs = world.runs(100, 10);
-    compare(world, report, "binds", &points, runs, &|_| Ok(()))
+    compare(world, report, "binds", &points, world.runs(100, 10))
 }
 
 /// Compiling and loading a filter, alone in a new process.
@@ -136,18 +130,9 @@ pub fn seccomp(world: &World, report: &mut Report) -> Result<()> {
         let subject = world.subject(name, &["/bin/true"])?;
         let config = subject.bundle.dir().join("config.json");
         for _ in 0..world.runs(200, 40) {
-            let output = Command::new(World::program("seccomp"))
-                .arg(&config)
-                .output()?;
-            let text = String::from_utf8(output.stdout)?;
-            let numbers: Vec<f64> = text
-                .split_whitespace()
-                .filter_map(|word| word.parse().ok())
-                .collect();
-            let [compile, load, instructions] = numbers[..] else {
-                let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
-                return Err(format!("seccomp: {text}{complaint}").into());
-            };
+            let [compile, load, instructions] = filter(world, &config, &[])?;
+            let [_, least, _] = filter(world, &config, &["least"])?;
+            report.add("seccomp least", name, "pipkin", "us", least / 1000.0);
             report.add("seccomp compile", name, "pipkin", "us", compile / 1000.0);
             report.add("seccomp load", name, "pipkin", "us", load / 1000.0);
             let both = (compile + load) / 1000.0;
@@ -160,15 +145,32 @@ pub fn seccomp(world: &World, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// Nanoseconds of compiling and of loading a filter, and its instructions.
+fn filter(world: &World, config: &Path, args: &[&str]) -> Result<[f64; 3]> {
+    let output = Command::new(world.program("seccomp"))
+        .arg(config)
+        .args(args)
+        .output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let numbers: Vec<f64> = text
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    numbers.try_into().map_err(|_| {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        format!("seccomp: {text}{complaint}").into()
+    })
+}
+
 /// What `make bench-mounts` prints.
 pub fn mounts(world: &World, report: &mut Report) -> Result<()> {
     let count = world.runs(100_000, 20_000).to_string();
-    let output = Command::new(World::program("mounts")).arg(count).output()?;
+    let output = Command::new(world.program("mounts")).arg(count).output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     report.mounts = String::from_utf8(output.stdout)?;
-    let nothing = World::program("nothing");
+    let nothing = world.program("nothing");
     for _ in 0..world.runs(200, 40) {
         let time = runtime::time(world, &nothing, &[])?;
         report.add("reference", "nothing", "a static program", "us", time);

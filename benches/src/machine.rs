@@ -1,5 +1,6 @@
 //! What the figures were measured on.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -26,47 +27,89 @@ pub struct Machine {
     pub versions: Vec<(String, Value)>,
 }
 
-/// What was used of the processors: by everybody and by the bench, in seconds.
+/// Watches what is used of the processors, in seconds.
 pub struct Processors {
     start: Instant,
+    /// By everybody, and taken away by the host of a virtual machine.
     all: f64,
+    /// By the bench and all that it waited for.
     own: f64,
+    /// By each of the kernel's threads.
+    threads: HashMap<u32, f64>,
+}
+
+/// Shares of the processors' time, between 0 and 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Shares {
+    /// Other programs.
+    pub others: f64,
+    /// The kernel's own threads, which have work because of the bench.
+    pub kernel: f64,
 }
 
 impl Processors {
     /// Begins to watch.
     pub fn watch() -> Result<Self> {
-        let (all, own) = Self::used()?;
-        Ok(Self {
-            start: Instant::now(),
-            all,
-            own,
-        })
-    }
-
-    fn used() -> Result<(f64, f64)> {
         let stat = fs::read_to_string("/proc/stat")?;
         let line = stat.lines().next().unwrap_or_default();
         let fields = line.split_whitespace().skip(1);
         let ticks: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
         // Not the time in which they were idle or waited for a disk.
-        let busy: f64 = [0, 1, 2, 5, 6, 7]
-            .iter()
-            .filter_map(|field| ticks.get(*field))
-            .sum();
-        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let busy = [0, 1, 2, 5, 6, 7];
+        let busy: f64 = busy.iter().filter_map(|field| ticks.get(*field)).sum();
+        // User and system together: how short processes divide it is a guess of the kernel's.
         let own = [measure::usage()?, measure::usage_of_children()?];
-        let own = own.iter().map(|usage| usage.user + usage.system);
-        Ok((busy / per_second, own.sum::<u64>() as f64 / 1e6))
+        let own: u64 = own.iter().map(|usage| usage.user + usage.system).sum();
+        Ok(Self {
+            start: Instant::now(),
+            all: busy / rustix::param::clock_ticks_per_second() as f64,
+            own: own as f64 / 1e6,
+            threads: kernel_threads()?,
+        })
     }
 
-    /// The share of the processors that others used since.
-    pub fn others(&self) -> Result<f64> {
-        let (all, own) = Self::used()?;
+    /// What was used since, but for what the bench used.
+    pub fn shares(&self) -> Result<Shares> {
+        let now = Self::watch()?;
         let cores = std::thread::available_parallelism().map_or(1, Into::into) as f64;
         let most = self.start.elapsed().as_secs_f64() * cores;
-        Ok((((all - self.all) - (own - self.own)) / most).clamp(0.0, 1.0))
+        let before = |thread| self.threads.get(thread).copied().unwrap_or(0.0);
+        let threads = now.threads.iter();
+        let kernel: f64 = threads.map(|(thread, used)| used - before(thread)).sum();
+        let others = (now.all - self.all) - (now.own - self.own) - kernel;
+        let share = |used: f64| (used / most).clamp(0.0, 1.0);
+        Ok(Shares {
+            others: share(others),
+            kernel: share(kernel),
+        })
     }
+}
+
+/// What the kernel's threads have used, in seconds.
+fn kernel_threads() -> Result<HashMap<u32, f64>> {
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    let mut all = HashMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        // `2 (kthreadd) S 0 …`: the parent of all others, then user and system ticks.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let Some((_, fields)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        let fields: Vec<f64> = fields
+            .split(' ')
+            .map(|field| field.parse().unwrap_or(0.0))
+            .collect();
+        if let [_, parent, .., _] = fields[..]
+            && (parent == 2.0 || pid == 2)
+        {
+            let ticks: f64 = fields.iter().skip(11).take(2).sum();
+            all.insert(pid, ticks / per_second);
+        }
+    }
+    Ok(all)
 }
 
 /// Looks at this machine.
@@ -102,7 +145,13 @@ fn version(path: &Path) -> String {
     let output = Command::new(path).arg("--version").output();
     let output = output.map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&output);
-    text.lines().next().unwrap_or_default().to_owned()
+    let mut version = text.lines().next().unwrap_or_default().to_owned();
+    let commit = text.lines().find_map(|line| line.strip_prefix("commit: "));
+    if let Some(commit) = commit {
+        let short: String = commit.chars().take(12).collect();
+        version += &format!(", commit {short}");
+    }
+    version
 }
 
 fn date() -> String {
@@ -135,6 +184,15 @@ fn month_and_day(year: u32, mut days: u64, leap: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_shares() {
+        let shares = Processors::watch().unwrap().shares().unwrap();
+        for share in [shares.others, shares.kernel] {
+            assert!((0.0..=1.0).contains(&share), "{shares:?}");
+        }
+        assert!(!kernel_threads().unwrap().contains_key(&std::process::id()));
+    }
 
     #[test]
     fn days_have_dates() {

@@ -2,10 +2,17 @@
 //! writes a report.
 //!
 //! ```text
-//! pipkin-bench [--quick] [--out DIRECTORY] [--runtimes NAME=PATH,…] [--only AXIS,…]
+//! pipkin-bench [OPTION…]
+//!   --quick                   few measurements, and the report in target/bench
+//!   --out DIRECTORY           where the report goes; docs without it
+//!   --runtimes NAME=PATH,…    more runtimes
+//!   --only AXIS,…             these axes alone
+//!   --runs COUNT              at most so many measurements of everything
+//!   --programs DIRECTORY      where its other programs are; beside this one without it
 //! ```
 //!
-//! It judges nothing: it ends with an error only where it could not measure.
+//! It never fails because of what it measures: a runtime that is missing or cannot do
+//! something, and an axis that cannot be measured, are told of in the report.
 
 #![forbid(unsafe_code)]
 
@@ -34,11 +41,13 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What the command line says.
 #[derive(Default)]
-struct Options {
+pub struct Options {
     quick: bool,
     out: Option<PathBuf>,
     runtimes: Vec<(String, PathBuf)>,
     only: Vec<String>,
+    runs: Option<usize>,
+    programs: Option<PathBuf>,
 }
 
 impl Options {
@@ -57,6 +66,8 @@ impl Options {
                     }
                 }
                 "--only" => options.only = value()?.split(',').map(str::to_owned).collect(),
+                "--runs" => options.runs = Some(value()?.parse()?),
+                "--programs" => options.programs = Some(value()?.into()),
                 _ => return Err(format!("{word}: unknown option").into()),
             }
         }
@@ -82,20 +93,12 @@ const AXES: [(&str, Axis); 10] = [
 
 fn main() -> Result<()> {
     let options = Options::parse()?;
-    let world = World::new(options.quick, &options.runtimes)?;
-    let order = world.runtimes.iter().map(|one| one.name.clone()).collect();
-    let mut report = Report::new(machine::look(&world), options.quick, order);
-    let processors = machine::Processors::watch()?;
-    for (name, axis) in AXES {
-        if options.only.is_empty() || options.only.iter().any(|only| only == name) {
-            let start = Instant::now();
-            eprint!("bench: {name} … ");
-            axis(&world, &mut report)?;
-            eprintln!("{:.1} s", start.elapsed().as_secs_f64());
-        }
+    let known = |name: &String| AXES.iter().any(|(axis, _)| axis == name);
+    if let Some(name) = options.only.iter().find(|name| !known(name)) {
+        return Err(format!("{name}: no axis has this name").into());
     }
-    report.others = processors.others()?;
-    let out = options.out.unwrap_or_else(|| {
+    // Joining another mount namespace changes the directory that a relative path begins at.
+    let out = options.out.clone().unwrap_or_else(|| {
         let root = pipkin_tests::host::workspace_root();
         root.join(if options.quick {
             "target/bench"
@@ -104,6 +107,28 @@ fn main() -> Result<()> {
         })
     });
     std::fs::create_dir_all(&out)?;
+    let out = out.canonicalize()?;
+    let world = World::new(&options)?;
+    let order = world.runtimes.iter().map(|one| one.name.clone()).collect();
+    let mut report = Report::new(machine::look(&world), options.quick, order);
+    for missing in &world.missing {
+        report.fail(missing, "everything", &"it is not on this machine");
+    }
+    let processors = machine::Processors::watch()?;
+    for (name, axis) in AXES {
+        if options.only.is_empty() || options.only.iter().any(|only| only == name) {
+            let start = Instant::now();
+            eprint!("bench: {name} … ");
+            if let Err(error) = axis(&world, &mut report) {
+                report.fail("the bench", name, &error);
+            }
+            world.leave()?;
+            let seconds = start.elapsed().as_secs_f64();
+            report.seconds.push((name, seconds));
+            eprintln!("{seconds:.1} s");
+        }
+    }
+    report.shares = processors.shares()?;
     let page = pages::write(&report, &out)?;
     println!("{page}");
     eprintln!("bench: {}", out.join("performance.md").display());

@@ -19,9 +19,13 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
     for one in world.oci() {
         for _ in 0..world.runs(10, 3) {
             match peak(world, one, &subject) {
-                Ok(peak) => report.add("peak", "RSS", &one.name, "KiB", peak),
+                Ok(resident) => {
+                    for (point, size) in ["RSS", "file", "anonymous"].iter().zip(resident) {
+                        report.add("peak", point, &one.name, "KiB", size);
+                    }
+                }
                 Err(error) => {
-                    report.note(format!("{} cannot do rss: {error}", one.name));
+                    report.fail(&one.name, "peak RSS", &error);
                     break;
                 }
             }
@@ -30,9 +34,12 @@ pub fn rss(world: &World, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<f64> {
+/// The largest size, and while it waits for the container's end, what is from files and what
+/// is anonymous.
+fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<[f64; 3]> {
     let id = world.id();
     let pid_file = world.scratch.dir().join(&id);
+    let written = world.written();
     let file = pid_file.to_string_lossy().into_owned();
     let bundle = subject.bundle.path();
     let words = ["run", "--bundle", bundle, "--pid-file", &file, &id];
@@ -48,26 +55,28 @@ fn peak(world: &World, one: &Runtime, subject: &Subject) -> Result<f64> {
         }
         if Instant::now() > end || child.try_wait()?.is_some() {
             let _ = child.kill();
-            return Err(format!("it did not come up: {}", world.last_line()).into());
+            return Err(format!("it did not come up: {}", world.last_line(written)).into());
         }
         std::thread::sleep(Duration::from_millis(1));
     };
     // It now waits for the container's end.
     std::thread::sleep(Duration::from_millis(5));
     let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    let peak = kib(&status, "VmHWM:").ok_or("no VmHWM")?;
+    let resident = ["VmHWM:", "RssFile:", "RssAnon:"].map(|name| kib(&status, name).unwrap_or(0.0));
     if let Some(pid) = Pid::from_raw(container) {
         rustix::process::kill_process(pid, Signal::KILL)?;
     }
     child.wait()?;
-    Ok(peak)
+    Ok(resident)
 }
 
 /// The smallest limit of memory in which a static program still runs.
 pub fn limit(world: &World, report: &mut Report) -> Result<()> {
     const STEP: u64 = 8;
+    const MOST: u64 = 64 * 1024;
     for one in world.oci() {
         let mut subject = world.subject("podman", &["/nothing"])?;
+        let written = world.written();
         let mut fits = |steps: u64| -> Result<bool> {
             let bytes = steps * STEP * 1024;
             let memory = json!({ "limit": bytes });
@@ -81,12 +90,15 @@ pub fn limit(world: &World, report: &mut Report) -> Result<()> {
             Ok(true)
         };
         let mut above = 8;
-        while !fits(above)? {
+        let mut fitted = fits(above)?;
+        while !fitted && above * STEP < MOST {
             above *= 2;
-            if above * STEP > 64 * 1024 {
-                report.note(format!("{}: no limit up to 64 MiB works", one.name));
-                break;
-            }
+            fitted = fits(above)?;
+        }
+        if !fitted {
+            let place = format!("a limit of {} KiB", above * STEP);
+            report.fail(&one.name, &place, &world.last_line(written));
+            continue;
         }
         let mut below = if above == 8 { 0 } else { above / 2 };
         while below + 1 < above {

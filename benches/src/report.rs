@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Shares};
 use crate::stats::Summary;
 
 /// The values of one runtime at one point of an axis.
@@ -19,12 +19,14 @@ pub struct Report {
     pub machine: Machine,
     pub quick: bool,
     pub series: Vec<Series>,
-    /// What could not be measured, and why.
-    pub notes: Vec<String>,
+    /// What could not be measured: who failed, why, and at what.
+    pub failures: Vec<(String, String, Vec<String>)>,
     /// What `make bench-mounts` prints.
     pub mounts: String,
-    /// Which share of the processors' time others used meanwhile, between 0 and 1.
-    pub others: f64,
+    /// What was used of the processors meanwhile, but for the bench.
+    pub shares: Shares,
+    /// Seconds that each axis took.
+    pub seconds: Vec<(&'static str, f64)>,
     /// Everything that runs, in the order of the tables.
     order: Vec<String>,
 }
@@ -35,9 +37,10 @@ impl Report {
             machine,
             quick,
             series: Vec::new(),
-            notes: Vec::new(),
+            failures: Vec::new(),
             mounts: String::new(),
-            others: 0.0,
+            shares: Shares::default(),
+            seconds: Vec::new(),
             order,
         }
     }
@@ -67,10 +70,17 @@ impl Report {
         }
     }
 
-    /// Says, once, what could not be measured.
-    pub fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
+    /// Says that a runtime, or an axis, could not do something.
+    pub fn fail(&mut self, who: &str, place: &str, why: &dyn std::fmt::Display) {
+        let why = why.to_string();
+        let known = self.failures.iter_mut();
+        let mut known = known.filter(|(other, reason, _)| other == who && *reason == why);
+        match known.next() {
+            Some((_, _, places)) if places.iter().any(|other| other == place) => {}
+            Some((_, _, places)) => places.push(place.to_owned()),
+            None => self
+                .failures
+                .push((who.to_owned(), why, vec![place.to_owned()])),
         }
     }
 
@@ -87,9 +97,10 @@ impl Report {
         self.get(axis, point, runtime).map(|summary| summary.median)
     }
 
-    /// Whether so much else ran that the shortest times say more than the medians.
+    /// Whether so much else ran that the shortest times say more than the medians. What the
+    /// kernel's threads do is not counted: they clean up after the containers.
     pub fn is_busy(&self) -> bool {
-        self.others > 0.15
+        self.shares.others > 0.05
     }
 
     /// The points of an axis in the order in which they were measured.
@@ -126,12 +137,16 @@ impl Report {
             "cgroups": self.machine.cgroups,
             "versions": self.machine.versions.iter().cloned().collect::<serde_json::Map<_, _>>(),
             "quick": self.quick,
-            "others": self.others,
+            "others": self.shares.others,
+            "kernel": self.shares.kernel,
+            "seconds": self.seconds.iter().map(|(name, seconds)| {
+                ((*name).to_owned(), json!(seconds.round()))
+            }).collect::<serde_json::Map<_, _>>(),
         });
         let lines: Vec<String> = self.series.iter().map(Series::to_json).collect();
         format!(
-            "{{\n\"machine\": {machine},\n\"notes\": {},\n\"series\": [\n{}\n]\n}}\n",
-            json!(self.notes),
+            "{{\n\"machine\": {machine},\n\"failures\": {},\n\"series\": [\n{}\n]\n}}\n",
+            json!(self.failures),
             lines.join(",\n")
         )
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use pipkin_sys::measure;
+use pipkin_sys::{fs, measure, process};
 
 use crate::Result;
 use crate::world::{Subject, World};
@@ -41,16 +41,18 @@ impl Runtime {
             Kind::Oci => self.words(world, &["run", "--bundle", subject.bundle.path(), id]),
             Kind::Floor => {
                 let filter = if subject.filter { "filter" } else { "plain" };
+                let limits = if subject.limits { "limits" } else { "free" };
                 let mut words = vec![
                     subject.profile.to_owned(),
                     filter.to_owned(),
+                    limits.to_owned(),
                     subject.bundle.cgroup.clone(),
                     subject.bundle.path().to_owned(),
                     world.cpus.clone(),
                     world.mems.clone(),
                     subject.binds.to_string(),
                 ];
-                for hierarchy in &world.hierarchies {
+                for hierarchy in &subject.hierarchies {
                     words.push(format!("{}={}", hierarchy.name, hierarchy.mount.display()));
                 }
                 words.push("--".to_owned());
@@ -93,14 +95,27 @@ pub fn command(world: &World, program: &Path, words: &[String]) -> Result<Comman
     Ok(command)
 }
 
+/// How long anything may take: a runtime that waits for ever must not make the bench wait.
+const PATIENCE: u32 = 60_000;
+
 /// Runs a program to its end: microseconds. It must succeed.
 pub fn time(world: &World, program: &Path, words: &[String]) -> Result<f64> {
     let mut command = command(world, program, words)?;
+    let written = world.written();
     let start = Instant::now();
-    let status = command.spawn()?.wait()?;
+    let mut child = command.spawn()?;
+    let pidfd = process::pidfd_open(i32::try_from(child.id())?)?;
+    let has_ended = process::wait_readable(pidfd, PATIENCE);
+    fs::close(pidfd);
+    if !has_ended? {
+        child.kill()?;
+        child.wait()?;
+        return Err("it did not end within a minute".into());
+    }
+    let status = child.wait()?;
     let elapsed = start.elapsed();
     if !status.success() {
-        return Err(format!("{status}: {}", world.last_line()).into());
+        return Err(format!("{status}: {}", world.last_line(written)).into());
     }
     Ok(elapsed.as_nanos() as f64 / 1000.0)
 }

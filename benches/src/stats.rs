@@ -11,6 +11,7 @@ pub struct Summary {
     /// A quarter is above it.
     pub upper: f64,
     pub p99: f64,
+    pub max: f64,
 }
 
 impl Summary {
@@ -25,6 +26,7 @@ impl Summary {
             median: quantile(&sorted, 0.5),
             upper: quantile(&sorted, 0.75),
             p99: quantile(&sorted, 0.99),
+            max: *sorted.last()?,
         })
     }
 }
@@ -50,6 +52,7 @@ mod tests {
         assert_eq!(summary.median, 50.0);
         assert_eq!(summary.upper, 75.0);
         assert_eq!(summary.p99, 99.0);
+        assert_eq!(summary.max, 100.0);
         assert_eq!(Summary::of(&[1.0, 2.0]).unwrap().median, 1.5);
         assert_eq!(Summary::of(&[]), None);
     }

@@ -1,19 +1,15 @@
 //! What goes to standard output.
 
-use std::io::{self, Write};
+use std::io;
 
 use pipkin_runtime::{Error, Result};
 
 /// Prints text. A reader that went away is an error like any other: whoever asked for
 /// the output must not take it for complete.
 pub fn print(text: &str) -> Result<()> {
-    let mut to = io::stdout().lock();
-    to.write_all(text.as_bytes())
-        .and_then(|()| to.flush())
-        .map_err(|error| Error {
-            errno: error.raw_os_error(),
-            ..Error::new(format!("writing to standard output: {}", describe(&error)))
-        })
+    // Not by way of the standard library's buffer, which holds back what follows the last line
+    // end until an exit that this program does not have.
+    pipkin_runtime::print(text).map_err(|errno| Error::errno("writing to standard output", errno))
 }
 
 /// The kernel's own words for an error, without the number that std adds.

@@ -114,3 +114,18 @@ fn output_that_nobody_takes_is_an_error() {
         "pipkin: features: writing to standard output: No space left on device\n"
     );
 }
+
+#[test]
+fn a_file_does_not_take_the_place_of_a_closed_standard_output() {
+    let scratch = Scratch::new("closed");
+    let line = format!(
+        "exec {} --log {} --log-level debug features <&- >&- 2>&-",
+        env!("CARGO_BIN_EXE_pipkin"),
+        scratch.0.display()
+    );
+    let status = Command::new("sh").args(["-c", &line]).status().unwrap();
+    assert!(status.success());
+    let log = scratch.text();
+    assert!(log.contains("features: begins"), "{log}");
+    assert!(!log.contains("ociVersionMin"), "{log}");
+}

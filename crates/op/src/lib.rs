@@ -179,6 +179,7 @@ impl PlanOp {
             Self::CgroupCreate { .. }
             | Self::CgroupLimits { .. }
             | Self::CgroupDevices { .. }
+            | Self::WriteState { .. }
             | Self::CgroupMove { .. }
             | Self::LeaveNamespace { .. } => false,
             Self::WriteProc { file, .. } => file.as_c_str() == c"timens_offsets",
@@ -191,7 +192,7 @@ impl PlanOp {
     pub const fn holds_container(&self) -> bool {
         !matches!(
             self,
-            Self::WriteState { .. } | Self::WritePidFile { .. } | Self::LeaveNamespace { .. }
+            Self::PublishState { .. } | Self::WritePidFile { .. } | Self::LeaveNamespace { .. }
         )
     }
 }
@@ -263,8 +264,11 @@ ops! {
     /// Writes a file of the container's process below /proc: `uid_map`, `gid_map`,
     /// `setgroups`, `timens_offsets`, `oom_score_adj`.
     33 WriteProc { file: S, value: S, }
-    /// Keeps what `state`, `start` and `delete` need to know.
+    /// Writes what `state`, `start` and `delete` need to know, not yet as the state: who looks
+    /// for it meanwhile sees by the process whether its program is executed.
     34 WriteState { }
+    /// Makes it the state.
+    37 PublishState { }
     /// Writes the process's id for whoever called.
     35 WritePidFile { path: S, }
     /// A hook.

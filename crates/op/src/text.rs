@@ -261,6 +261,7 @@ impl fmt::Display for PlanOp {
                 write!(f, "write {} to {}", Text(value).to_trimmed(), Text(file))
             }
             Self::WriteState {} => f.write_str("write state"),
+            Self::PublishState {} => f.write_str("publish state"),
             Self::WritePidFile { path } => write!(f, "write pid file {}", Text(path)),
             Self::Hook { kind, path, .. } => write!(f, "{} hook {}", kind.name(), Text(path)),
             Self::Unshare { flags } => write!(f, "unshare {}", Bits(*flags, &NAMESPACES)),

@@ -68,6 +68,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         limit_cgroup(b, &limits)?;
     }
     oom_score(b)?;
+    if b.namespaces.pinned {
+        b.runtime("", PlanOp::WriteState {});
+    }
     join_cgroup(b, clone_into)?;
     namespaces::set_time(b, host)?;
     let cgroup_namespace = b.namespaces.new & flag::CGROUP;
@@ -458,7 +461,10 @@ fn name_host(b: &mut Builder<'_>) -> Result<(), Invalid> {
 
 /// What is left for whoever asks: the state and the process's id.
 fn record(b: &mut Builder<'_>) -> Result<(), Invalid> {
-    b.runtime("", PlanOp::WriteState {});
+    if !b.namespaces.pinned {
+        b.runtime("", PlanOp::WriteState {});
+    }
+    b.runtime("", PlanOp::PublishState {});
     if let Some(path) = b.request.pid_file.clone() {
         let path = c_string("", &path)?;
         b.runtime("", PlanOp::WritePidFile { path });

@@ -39,6 +39,10 @@ pub fn turn(steps: &[Step]) -> Turn {
         turn.waits |= step.op.waits_for_container();
         turn.holds |= step.op.holds_container();
     }
+    // A container that waits for `start` must not outlive a runtime that was killed before it
+    // has written the state: nobody would know of it.
+    let next = steps.get(turn.steps).map(|step| &step.op);
+    turn.holds |= matches!(next, Some(PlanOp::AwaitStart { .. }));
     turn
 }
 

@@ -7,10 +7,7 @@ use crate::request::Rootless;
 /// Effective user and group.
 #[must_use]
 pub fn ids() -> (u32, u32) {
-    (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    )
+    pipkin_sys::entry::ids()
 }
 
 /// Where the state of containers is kept unless the caller says otherwise: below /run

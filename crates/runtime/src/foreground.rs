@@ -16,7 +16,8 @@ const SIGURG: i32 = 23;
 /// Those of the system calls.
 pub fn prepare() -> Result<()> {
     sys::block_signals().map_err(|error| Error::errno("sigprocmask", error))?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+    // Any number but 0 means yes.
+    rustix::process::set_child_subreaper(Some(rustix::process::Pid::INIT))
         .map_err(|error| Error::errno("PR_SET_CHILD_SUBREAPER", crate::errno(error)))
 }
 
@@ -26,12 +27,15 @@ pub fn prepare() -> Result<()> {
 /// # Errors
 /// Those of the system calls.
 pub fn wait(pid: i32, pidfd: &OwnedFd) -> Result<u8> {
+    // SIGCHLD has been blocked since before the process was made: it waits for us if that has
+    // ended already.
     loop {
-        if let Some(status) = reap(pid)? {
-            return Ok(status);
-        }
         let signal = sys::wait_signal(u64::MAX).map_err(|error| Error::errno("sigwait", error))?;
-        if signal != SIGCHLD && signal != SIGURG {
+        if signal == SIGCHLD {
+            if let Some(status) = reap(pid)? {
+                return Ok(status);
+            }
+        } else if signal != SIGURG {
             // One that has just ended needs no signal.
             let _ = sys::pidfd_send_signal(pidfd.as_raw_fd(), signal);
         }

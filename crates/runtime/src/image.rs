@@ -28,8 +28,9 @@ const LENGTH_SIZE: usize = size_of::<u64>();
 /// What memfd_create(2), write(2) or fcntl(2) says.
 pub fn compose(name: &str, plan: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(create(name)?);
-    let program = sized(plan.len() as u64);
-    let mut parts = [IoSlice::new(&program), IoSlice::new(plan)];
+    let length = (plan.len() as u64).to_ne_bytes();
+    let [head, between, tail] = PARTS;
+    let mut parts = [head, &length, between, &length, tail, plan].map(IoSlice::new);
     let mut parts = parts.as_mut_slice();
     while !parts.is_empty() {
         let written = file.write_vectored(parts)?;
@@ -51,20 +52,16 @@ fn create(name: &str) -> rustix::io::Result<OwnedFd> {
     }
 }
 
-/// The program with the plan's length in its header.
-fn sized(length: u64) -> [u8; PLAN_OFFSET] {
-    const {
-        assert!(PLAN_FILESZ_OFFSET + LENGTH_SIZE <= PLAN_OFFSET);
-        assert!(PLAN_MEMSZ_OFFSET + LENGTH_SIZE <= PLAN_OFFSET);
-    }
-    let mut program = *PROGRAM;
-    for offset in [PLAN_FILESZ_OFFSET, PLAN_MEMSZ_OFFSET] {
-        if let Some(field) = program.get_mut(offset..offset + LENGTH_SIZE) {
-            field.copy_from_slice(&length.to_ne_bytes());
-        }
-    }
-    program
-}
+/// The program without the two fields of its header that hold the plan's length.
+const PARTS: [&[u8]; 3] = {
+    // elf(5): `p_filesz` stands before `p_memsz`.
+    assert!(PLAN_FILESZ_OFFSET + LENGTH_SIZE <= PLAN_MEMSZ_OFFSET);
+    let (head, rest) = PROGRAM.split_at(PLAN_FILESZ_OFFSET);
+    let (_, rest) = rest.split_at(LENGTH_SIZE);
+    let (between, rest) = rest.split_at(PLAN_MEMSZ_OFFSET - PLAN_FILESZ_OFFSET - LENGTH_SIZE);
+    let (_, tail) = rest.split_at(LENGTH_SIZE);
+    [head, between, tail]
+};
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use pipkin_plan::{Hierarchy, Host, cgroup};
 use pipkin_spec::Config;
+use pipkin_sys::fs;
 
 use crate::cgroup::{Layout, Location, file};
 use crate::request::{CgroupManager, Global};
@@ -125,12 +126,14 @@ fn kernel() -> (u32, u32) {
     (next(), next())
 }
 
-/// Whether user ids are mapped otherwise than in the first user namespace.
+/// Whether this process is in another than the first user namespace, whose number is fixed:
+/// `PROC_USER_INIT_INO` of `linux/proc_ns.h`.
 fn in_user_namespace() -> bool {
-    file::read("/proc/self/uid_map").is_ok_and(|text| {
-        let numbers: Vec<&str> = text.split_whitespace().collect();
-        numbers != ["0", "0", "4294967295"]
-    })
+    const FIRST: &[u8] = b"user:[4026531837]";
+    // The text of the link, a third of what it takes to follow it.
+    let mut buffer = [0; 64];
+    fs::readlinkat(pipkin_sys::AT_FDCWD, c"/proc/self/ns/user", &mut buffer)
+        .is_ok_and(|namespace| namespace != FIRST)
 }
 
 /// The signals that this process ignores, proc_pid_stat(5), field 33.

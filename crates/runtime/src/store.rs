@@ -10,7 +10,7 @@
 //! Where a container is in its life is never stored: its process and the lock tell.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -22,9 +22,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{Group, Layout, Location, file};
-use crate::{Error, Result, launch};
+use crate::{Error, Result, image, launch};
 
 const STATE: &str = "state.json";
+/// The state before it is published.
+const NEW_STATE: &str = "state.json.new";
 const GROUP: &str = "group";
 /// The socket at which `start` is awaited.
 pub const SOCKET: &str = "start.sock";
@@ -251,20 +253,26 @@ impl Entry {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::empty()).ok()?;
-        serde_json::from_reader(File::from(file)).ok()
+        serde_json::from_slice(&file::read_to_end(file).ok()?).ok()
     }
 
-    /// Writes the state, whole or not at all.
+    /// Writes what will be the state when it is [published](Self::publish).
     ///
     /// # Errors
     /// Those of writing a file.
     pub fn write(&self, state: &State) -> std::io::Result<()> {
-        const NEW: &str = "state.json.new";
         let text = serde_json::to_vec(state)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, NEW, flags, Mode::from_raw_mode(0o600))?;
-        File::from(file).write_all(&text)?;
-        Ok(rustix::fs::renameat(&self.dir, NEW, &self.dir, STATE)?)
+        let file = rustix::fs::openat(&self.dir, NEW_STATE, flags, Mode::from_raw_mode(0o600))?;
+        File::from(file).write_all(&text)
+    }
+
+    /// Makes what was written the state.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub fn publish(&self) -> rustix::io::Result<()> {
+        rustix::fs::renameat(&self.dir, NEW_STATE, &self.dir, STATE)
     }
 
     /// Reads the state; `None` where the container is not made yet.
@@ -272,18 +280,34 @@ impl Entry {
     /// # Errors
     /// Those of reading a file, and a file that is no state.
     pub fn read(&self) -> Result<Option<State>> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.dir, STATE, flags, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(None),
-            other => other.map_err(|error| self.error(&error.into()))?,
+        let Some(text) = self.read_file(STATE)? else {
+            return self.read_unpublished();
         };
-        let mut text = Vec::with_capacity(4096);
-        File::from(file)
-            .read_to_end(&mut text)
-            .map_err(|error| self.error(&error))?;
         serde_json::from_slice(&text)
             .map(Some)
             .map_err(|error| self.error(&error.into()))
+    }
+
+    /// The state of a container whose program is executed, but whose runtime has not come to
+    /// publish it: a program that says that it has begun is not "being created".
+    fn read_unpublished(&self) -> Result<Option<State>> {
+        let Some(text) = self.read_file(NEW_STATE)? else {
+            // It was published meanwhile, or there is none.
+            let text = self.read_file(STATE)?;
+            return Ok(text.and_then(|text| serde_json::from_slice(&text).ok()));
+        };
+        let state: Option<State> = serde_json::from_slice(&text).ok();
+        Ok(state.filter(|state| has_executed(state.pid)))
+    }
+
+    fn read_file(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.dir, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            other => other.map_err(|error| self.error(&error.into()))?,
+        };
+        let text = file::read_to_end(&file).map_err(|error| self.error(&error.into()))?;
+        Ok(Some(text))
     }
 
     fn error(&self, error: &std::io::Error) -> Error {
@@ -295,15 +319,23 @@ impl Entry {
     /// # Errors
     /// Those of removing it; one that is gone already is none.
     pub fn remove(&self) -> Result<()> {
-        for name in [STATE, GROUP, SOCKET, LOCK, "state.json.new"] {
-            let _ = rustix::fs::unlinkat(&self.dir, name, AtFlags::empty());
+        // A container that ran to its end has left no more than the first two.
+        let mut result = Ok(());
+        for names in [&[STATE, GROUP][..], &[SOCKET, LOCK, NEW_STATE]] {
+            for name in names {
+                let _ = rustix::fs::unlinkat(&self.dir, *name, AtFlags::empty());
+            }
+            result = rustix::fs::rmdir(&self.path);
+            if result != Err(Errno::NOTEMPTY) {
+                break;
+            }
         }
-        match std::fs::remove_dir(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
+        match result {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Error::errno(
                 format!("state directory {}", self.path.display()),
-                &error,
+                crate::errno(error),
             )),
-            _ => Ok(()),
         }
     }
 }
@@ -331,18 +363,56 @@ impl State {
     }
 }
 
+/// Whether a container's process is neither pipkin nor its init program any more.
+fn has_executed(pid: i32) -> bool {
+    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let Some(its) = program(&pid.to_string()) else {
+        return false;
+    };
+    let init = format!("/memfd:{}", crate::image::NAME);
+    !its.to_string_lossy().starts_with(&init) && program("self") != Some(its)
+}
+
 /// When a process began, in clock ticks; `None` when it has ended, be it that nobody has
 /// asked for its status yet. proc_pid_stat(5), fields 3 and 22.
 #[must_use]
 pub fn start_time(pid: i32) -> Option<u64> {
     let text = file::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name, field 2, may contain anything, but nothing after it contains a parenthesis.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
+    let (_, mut fields) = stat_fields(&text)?;
     match fields.next()? {
         "Z" | "X" => None,
         _ => fields.nth(18)?.parse().ok(),
     }
+}
+
+/// The name, field 2 of proc_pid_stat(5), and what follows.
+fn stat_fields(text: &str) -> Option<(&str, std::str::SplitAsciiWhitespace<'_>)> {
+    // The name may contain anything, but nothing after it contains a parenthesis.
+    let (before, rest) = text.rsplit_once(')')?;
+    let (_, name) = before.split_once('(')?;
+    Some((name, rest.split_ascii_whitespace()))
+}
+
+/// Whether a process whose descriptors were closed has ended as the init program, and not
+/// executed another: the name tells which it is, and the flags (field 9) that it ends, which
+/// they do before anybody can wait for it. Of one that is gone nobody knows.
+#[must_use]
+pub fn ended_as_init(pid: i32) -> bool {
+    let text = file::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_ended_init(&text)
+}
+
+fn is_ended_init(text: &str) -> bool {
+    /// `linux/sched.h`.
+    const PF_EXITING: u32 = 4;
+    let Some((name, mut fields)) = stat_fields(text) else {
+        return false;
+    };
+    // Before Linux 6.14 it has the number of the descriptor that was executed.
+    let is_init = name.strip_prefix("memfd:") == Some(image::NAME)
+        || name.bytes().all(|byte| byte.is_ascii_digit());
+    let flags = fields.nth(6).and_then(|flags| flags.parse().ok());
+    is_init && flags.is_some_and(|flags: u32| flags & PF_EXITING != 0)
 }
 
 /// The ids of all containers below a directory, sorted.
@@ -410,6 +480,57 @@ mod tests {
         entry.remove().unwrap();
         assert!(Entry::find(&root, "web").unwrap().is_none());
         std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_runs_is_not_being_created() {
+        let (root, entry) = entry("unpublished");
+        let of = |pid| State {
+            pid: i32::try_from(pid).unwrap(),
+            ..State::default()
+        };
+        let pid = |read: Result<Option<State>>| read.unwrap().map(|state| state.pid);
+        assert_eq!(pid(entry.read()), None);
+        // This program stands for the runtime, which is what a child is at first.
+        entry.write(&of(std::process::id())).unwrap();
+        assert_eq!(pid(entry.read()), None);
+        let mut program = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let state = of(program.id());
+        entry.write(&state).unwrap();
+        assert_eq!(pid(entry.read()), Some(state.pid));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(pid(entry.read()), None);
+        entry.publish().unwrap();
+        assert_eq!(pid(entry.read()), Some(state.pid));
+        entry.remove().unwrap();
+        std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_ended_unexecuted_is_known_by_its_name_and_flags() {
+        let line = |name, state, flags| {
+            format!("7 ({name}) {state} 1 7 7 0 -1 {flags} 120 0 0 0 0 0 0 0 20 0 1 0 4711 0 0")
+        };
+        // PF_EXITING among the flags of a process that was made by a fork.
+        for (name, state, flags, expected) in [
+            ("memfd:pipkin", "R", 0x0040_0044, true),
+            ("memfd:pipkin", "Z", 0x0040_0044, true),
+            ("6", "Z", 0x0040_0044, true),
+            ("memfd:pipkin", "S", 0x0040_0040, false),
+            ("sh", "Z", 0x0040_0044, false),
+            (") R 1 2", "Z", 0x0040_0044, false),
+        ] {
+            let line = line(name, state, flags);
+            assert_eq!(is_ended_init(&line), expected, "{line}");
+        }
+        assert!(!is_ended_init(""));
+        let own = i32::try_from(std::process::id()).unwrap();
+        assert!(!ended_as_init(own));
+        assert!(start_time(own).is_some());
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub struct Console {
 /// Makes a pseudo-terminal in the container's devpts, sends its master side to the console
 /// socket, and makes its other side the controlling terminal, standard input, output and
 /// error, and /dev/console. No path of the image leads to either side (CVE-2025-52565).
+#[inline(never)]
 pub fn set_up(console_socket: Fd, root: Fd, console: Console) -> Result<()> {
     let flags = oflag::RDWR | oflag::NOCTTY;
     let master = Place::new(inside::open(root, c"/dev/ptmx", flags)?);

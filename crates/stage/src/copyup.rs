@@ -12,6 +12,7 @@ const MAX_DEPTH: u32 = 128;
 
 /// Copies what lies at a path of the root into a detached mount: directories, files, links,
 /// devices and FIFOs with their modes and owners. A path that is not there leaves it empty.
+#[inline(never)]
 pub fn copy_up(root: Fd, path: &CStr, mounted: Fd) -> Result<()> {
     let place = match inside::resolve(root, path, oflag::DIRECTORY) {
         Err(Errno::ENOENT) => return Ok(()),
@@ -51,6 +52,7 @@ fn copy_directory(from: Fd, to: Fd, depth: u32) -> Result<()> {
     }
 }
 
+#[inline(never)]
 fn copy_entry(from: Fd, to: Fd, name: &CStr, depth: u32) -> Result<()> {
     let stat = fs::stat_at(from, name)?;
     match stat.mode & mode::TYPE {

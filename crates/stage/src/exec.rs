@@ -77,6 +77,7 @@ impl Executable {
     }
 
     /// Takes HOME from the image's passwd, `/` where it has no line for the user.
+    #[inline(never)]
     pub fn find_home(&mut self, uid: u32) -> Result<()> {
         self.has_home = true;
         join(&[b"HOME=/"], &mut self.home)?;
@@ -180,6 +181,7 @@ fn exists(path: &CStr) -> core::result::Result<(), Failure> {
 }
 
 /// execve(2); it returns only an error.
+#[inline(never)]
 pub fn exec(walk: &Walk, args: &'static [u8], env: &'static [u8], ignored: u64) -> Failure {
     match try_exec(walk, args, env, ignored) {
         Ok(never) => match never {},
@@ -215,6 +217,7 @@ fn try_exec(
 
 /// What a file names as its interpreter: the first word after `#!`, or the dynamic loader
 /// of an ELF file (elf(5), `PT_INTERP`).
+#[inline(never)]
 fn interpreter(path: &CStr) -> Option<Name> {
     const PT_INTERP: u32 = 3;
     let flags = oflag::RDONLY | oflag::NONBLOCK;

@@ -153,24 +153,20 @@ fn is_end(path: &[u8]) -> bool {
 }
 
 /// Makes the last component of a path.
-trait Make {
-    fn make(&self, parent: Fd, name: &CStr) -> Result<()>;
-}
-
-impl<F: Fn(Fd, &CStr) -> Result<()>> Make for F {
-    fn make(&self, parent: Fd, name: &CStr) -> Result<()> {
-        self(parent, name)
-    }
-}
+type Make<'f> = dyn Fn(Fd, &CStr) -> Result<()> + 'f;
 
 /// Looks a path up under `root` and makes what is missing of it: directories on the way,
 /// and the last component with `make`. A link that leads nowhere is followed to where it
 /// leads, inside the root, and that is made.
-fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
+fn resolve_or_make(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Place> {
     match resolve(root, path, 0) {
-        Err(Errno::ENOENT) => {}
-        other => return other.map(Place::new),
+        Err(Errno::ENOENT) => make_missing(root, path, make),
+        other => other.map(Place::new),
     }
+}
+
+#[inline(never)]
+fn make_missing(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Place> {
     // Mostly the last component alone is missing.
     if let Some(made) = make_last(root, path, make)? {
         return Ok(made);
@@ -192,7 +188,7 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
                 let mut buffer = [0u8; 256];
                 let name = component(name, &mut buffer)?;
                 let made = if is_end(after) {
-                    make.make(parent.fd(), name)
+                    make(parent.fd(), name)
                 } else {
                     fs::mkdirat(parent.fd(), name, MOUNT_POINT)
                 };
@@ -232,7 +228,8 @@ fn resolve_or_make(root: Fd, path: &CStr, make: &impl Make) -> Result<Place> {
 
 /// Makes the last component of a path whose directory is there; `None` where that is not so,
 /// or where something with that name is there after all.
-fn make_last(root: Fd, path: &CStr, make: &impl Make) -> Result<Option<Place>> {
+#[inline(never)]
+fn make_last(root: Fd, path: &CStr, make: &Make<'_>) -> Result<Option<Place>> {
     let Some((above, name)) = split_last(path.to_bytes()) else {
         return Ok(None);
     };
@@ -243,7 +240,7 @@ fn make_last(root: Fd, path: &CStr, make: &impl Make) -> Result<Option<Place>> {
     };
     let mut buffer = [0u8; 256];
     let name = component(name, &mut buffer)?;
-    match make.make(parent.fd(), name) {
+    match make(parent.fd(), name) {
         Err(Errno::EEXIST) => return Ok(None),
         other => other?,
     }
@@ -296,6 +293,7 @@ pub fn mount_point(root: Fd, path: &CStr, mounted: Stat) -> Result<Place> {
 }
 
 /// The directory that a path lies in, made where it is missing, and its last component.
+#[inline(never)]
 pub fn parent<'b>(root: Fd, path: &CStr, buffer: &'b mut [u8; 256]) -> Result<(Parent, &'b CStr)> {
     let (directories, name) = split_last(path.to_bytes()).ok_or(Errno::EINVAL)?;
     let name = component(name, buffer)?;

@@ -256,7 +256,10 @@ impl Walk {
             }
             StageOp::Home { uid } => self.executable.find_home(uid)?,
             StageOp::AwaitStart { listener, .. } => self.await_start(listener)?,
-            StageOp::CloseRange { first } => fs::cloexec_from(first)?,
+            StageOp::CloseRange { first } => {
+                self.first = first;
+                fs::cloexec_from(first)?;
+            }
             StageOp::CloseRest { first, keep, proc } => self.close_rest(first, keep, proc)?,
             StageOp::Exec { args, env, ignored } => {
                 return Err(exec::exec(self, args, env, ignored));
@@ -296,6 +299,7 @@ impl Walk {
             | StageOp::LeaveNamespace { .. }
             | StageOp::WriteProc { .. }
             | StageOp::WriteState { .. }
+            | StageOp::PublishState { .. }
             | StageOp::WritePidFile { .. }
             | StageOp::Handoff { .. } => return Err(Errno::ENOSYS.into()),
         }

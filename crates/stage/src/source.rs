@@ -17,6 +17,7 @@ const PATH_MAX: usize = 4096 + 1;
 ///
 /// # Errors
 /// Those of open(2), open_tree(2) and mount_setattr(2).
+#[inline(never)]
 pub fn open_root(path: &CStr, clone: bool, attr: MountAttr) -> Result<Fd> {
     if !clone {
         let flags = oflag::PATH | oflag::DIRECTORY;

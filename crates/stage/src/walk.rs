@@ -11,6 +11,8 @@ use crate::exec::Executable;
 pub struct Walk {
     /// Descriptors, by slot; -1 where there is none.
     slots: &'static mut [i32],
+    /// The first descriptor that is not the container's.
+    pub first: u32,
     /// Where a failure is told: the runtime, later whoever called `start`.
     pub report: Fd,
     /// What hides a file.
@@ -112,11 +114,20 @@ impl Walk {
                 *file = -1;
             }
         }
+        self.null = Cover::new();
+        self.empty = Cover::new();
+        self.first = first;
+        self.close_unused(proc)
+    }
+
+    /// Closes what earlier steps have left open: every descriptor that nothing here names.
+    fn close_unused(&mut self, proc: Option<Fd>) -> Result<()> {
         self.leave();
-        match self.close_ranges(first) {
+        match self.close_ranges() {
             Err(Errno::ENOSYS | Errno::EPERM) => {
-                let is_kept = |file| file == self.report || self.slots.contains(&file);
-                fs::close_each(first, proc, is_kept);
+                let own = [self.report, self.null.spare, self.empty.spare];
+                let is_kept = |file| own.contains(&file) || self.slots.contains(&file);
+                fs::close_each(self.first, proc, is_kept);
                 Ok(())
             }
             other => other,
@@ -124,13 +135,16 @@ impl Walk {
     }
 
     /// Closes what lies between the descriptors that stay.
-    fn close_ranges(&self, first: u32) -> Result<()> {
-        let mut from = first;
+    fn close_ranges(&self) -> Result<()> {
+        let mut from = self.first;
         loop {
+            let own = [self.report, self.null.spare, self.empty.spare];
             // The next descriptor that stays.
-            let open = self.slots.iter().copied().chain([self.report]);
-            let next = open
-                .filter_map(|file| u32::try_from(file).ok())
+            let next = self
+                .slots
+                .iter()
+                .chain(&own)
+                .filter_map(|&file| u32::try_from(file).ok())
                 .filter(|&file| file >= from)
                 .min();
             let Some(next) = next else {
@@ -140,6 +154,18 @@ impl Walk {
                 fs::close_range(from, next - 1)?;
             }
             from = next + 1;
+        }
+    }
+
+    /// Performs a step; where the process may open no more, what earlier steps have left open
+    /// is closed, and it is tried once more: steps that open do so before they change anything.
+    fn perform_with_room(&mut self, op: StageOp<'static>) -> core::result::Result<(), Failure> {
+        match self.perform(op.clone()) {
+            Err(failure) if failure.value == Errno::EMFILE.number() => {
+                self.close_unused(None)?;
+                self.perform(op)
+            }
+            other => other,
         }
     }
 
@@ -210,7 +236,7 @@ fn step_or_fault(
     match op {
         StageOp::Handoff { notify, wait } => Ok(walk.handoff(step, notify, wait)?),
         _ if step == fault => Err(Failure::new(Errno::EIO, Detail::Injected)),
-        op => walk.perform(op),
+        op => walk.perform_with_room(op),
     }
 }
 
@@ -229,6 +255,7 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
     }
     let walk = Walk {
         slots,
+        first: 3,
         report,
         null: Cover::new(),
         empty: Cover::new(),

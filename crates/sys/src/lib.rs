@@ -18,9 +18,16 @@ mod raw;
 
 pub mod arena;
 pub mod bpf;
+pub mod entry;
 pub mod fs;
 #[cfg(feature = "measure")]
 pub mod measure;
+#[cfg(any(
+    test,
+    feature = "freestanding",
+    all(target_arch = "x86_64", target_env = "musl")
+))]
+mod memory;
 pub mod mount;
 pub mod process;
 pub mod program;

@@ -132,6 +132,37 @@ fn a_terminal_in_the_foreground_is_refused_by_name() {
     container.command(&words).fails().says(&["systemd"]);
 }
 
+/// What is opened and not needed any more is left open for execve(2) to close, unless the
+/// process may not have so many.
+#[test]
+fn few_descriptors() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "podman", &["/bin/ls", "/proc/self/fd"]);
+    bundle.set("/process/rlimits", json!([])).write();
+    let program = runtime.path.to_string_lossy().into_owned();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    for limit in [24, 30, 40, 60, 100] {
+        let id = scratch.unique();
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        let words = [
+            "sh",
+            "-c",
+            &script,
+            "sh",
+            &program,
+            "--root",
+            &root,
+            "run",
+            "-b",
+            bundle.path(),
+            &id,
+        ];
+        // ls opens the directory that it lists.
+        let seen = Run::new(&scratch, &words).ok().stdout;
+        assert_eq!(seen, "0\n1\n2\n3\n", "at most {limit}");
+    }
+}
+
 /// A caller that ignores signals, as nohup and an interactive shell's background do, does not
 /// hand that down: the container's processes could not be interrupted.
 #[test]

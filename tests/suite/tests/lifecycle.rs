@@ -1047,6 +1047,35 @@ fn hooks_of_all_kinds() {
     before.assert_unchanged(&scratch, "a run with hooks");
 }
 
+/// What a caller thinks of its own children is passed on by execve(2): the end of a process
+/// would never be told.
+#[test]
+fn a_caller_that_ignores_its_childrens_end_is_no_obstacle() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "containerd", &["/bin/sh", "-c", "exit 7"]);
+    let script = bundle.script("hook", "cat >/dev/null");
+    for kind in ["createRuntime", "poststart", "poststop"] {
+        bundle.set(&format!("/hooks/{kind}/-"), json!({ "path": script }));
+    }
+    bundle.write();
+    let before = Snapshot::take(&scratch);
+    let (root, id) = (scratch.state_root(), scratch.unique());
+    let words = [
+        "env",
+        "--ignore-signal=CHLD",
+        &runtime.path.to_string_lossy(),
+        "--root",
+        &root.to_string_lossy(),
+        "run",
+        "--bundle",
+        bundle.path(),
+        &id,
+    ];
+    let finished = Run::new(&scratch, &words).finish().code(7);
+    assert_eq!(finished.stderr, "");
+    before.assert_unchanged(&scratch, "a run whose caller ignores SIGCHLD");
+}
+
 #[test]
 fn hooks_run_in_their_order_and_namespaces() {
     let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());

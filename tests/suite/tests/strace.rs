@@ -1,6 +1,9 @@
 //! No mount(2) gets an empty string for data: the kernel would copy a page for it.
 
+use std::os::unix::net::UnixListener;
+
 use pipkin_tests::bundle::ENGINES;
+use pipkin_tests::runtime::View;
 use pipkin_tests::{Bundle, Run, Runtime, Scratch, host};
 use serde_json::json;
 
@@ -9,23 +12,25 @@ use serde_json::json;
 const CALLS: &str =
     "mount,umount2,pivot_root,open_tree,move_mount,fsopen,fsconfig,fsmount,mount_setattr";
 
-fn trace(scratch: &Scratch, bundle: &Bundle) -> String {
-    let runtime = Runtime::pipkin();
+/// What strace sees of `run`, with options of its own.
+fn trace(scratch: &Scratch, bundle: &Bundle, view: View, options: &[&str]) -> String {
+    let runtime = Runtime::pipkin().seeing(view);
     let output = scratch.dir().join("trace");
-    let mut line: Vec<String> = vec![
+    let mut line = runtime.wrapper();
+    line.extend([
         host::find("strace").to_string_lossy().into_owned(),
         "-f".into(),
         "-o".into(),
         output.to_string_lossy().into_owned(),
         "-e".into(),
         format!("trace={CALLS}"),
-    ];
-    line.push(runtime.path.to_string_lossy().into_owned());
-    line.extend([
+        runtime.path.to_string_lossy().into_owned(),
         "--root".into(),
         scratch.state_root().to_string_lossy().into_owned(),
+        "run".into(),
     ]);
-    line.extend(["run", "-b", bundle.path(), &scratch.unique()].map(str::to_owned));
+    line.extend(options.iter().map(|option| (*option).to_owned()));
+    line.extend(["-b", bundle.path(), &scratch.unique()].map(str::to_owned));
     Run::new(scratch, &line).ok();
     std::fs::read_to_string(&output).expect("a trace")
 }
@@ -45,16 +50,29 @@ fn with_empty_data(trace: &str) -> Vec<&str> {
 }
 
 fn check(name: &str, engine: &str, change: &dyn Fn(&mut Bundle)) {
+    check_form(name, engine, View::Host, &[], change);
+}
+
+fn check_form(
+    name: &str,
+    engine: &str,
+    view: View,
+    options: &[&str],
+    change: &dyn Fn(&mut Bundle),
+) {
     let scratch = Scratch::new();
     let mut bundle = Bundle::new(&scratch, engine, &["/bin/true"]);
     change(&mut bundle);
     bundle.write();
-    let trace = trace(&scratch, &bundle);
+    look(name, &trace(&scratch, &bundle, view, options));
+}
+
+fn look(name: &str, trace: &str) {
     let seen = CALLS
         .split(',')
         .any(|call| trace.contains(&format!(" {call}(")));
     assert!(seen, "{name}: strace saw no mount at all:\n{trace}");
-    let found = with_empty_data(&trace);
+    let found = with_empty_data(trace);
     assert!(
         found.is_empty(),
         "{name}: empty data:\n{}",
@@ -105,4 +123,62 @@ fn no_mount_has_empty_data() {
             bundle.set("/linux/rootfsPropagation", json!("rslave"));
         });
     }
+}
+
+/// The same of the ways to start that differ in how mounts are made.
+#[test]
+fn no_form_of_a_start_has_empty_data() {
+    let mapping = || json!([{ "containerID": 0, "hostID": 100_000, "size": 65_536 }]);
+    let nothing = |_: &mut Bundle| {};
+    for engine in ENGINES {
+        check_form("--no-pivot", engine, View::Host, &["--no-pivot"], &nothing);
+        check_form("v1 alone", engine, View::NoUnified, &[], &nothing);
+        check_form("v2 alone", engine, View::OnlyUnified, &[], &|bundle| {
+            bundle.remove("/linux/resources");
+        });
+        for propagation in ["private", "rshared", "slave", "unbindable"] {
+            check(propagation, engine, &|bundle| {
+                bundle.set("/linux/rootfsPropagation", json!(propagation));
+            });
+        }
+    }
+    // The other engines' files have no mount points in the image, which is not its root's.
+    check("a user namespace", "containerd", &|bundle| {
+        bundle.namespace("user", None);
+        bundle.set("/linux/uidMappings", mapping());
+        bundle.set("/linux/gidMappings", mapping());
+    });
+    check("an id-mapped mount", "containerd", &|bundle| {
+        let shared = bundle.file("shared", "").to_string_lossy().into_owned();
+        bundle.set(
+            "/mounts/-",
+            json!({
+                "destination": "/mapped", "type": "bind", "source": shared,
+                "options": ["bind", "idmap"],
+                "uidMappings": mapping(), "gidMappings": mapping()
+            }),
+        );
+    });
+    check("no cgroup namespace", "podman", &|bundle| {
+        bundle.without_namespace("cgroup");
+    });
+}
+
+/// What `pipkin spec` writes, and a terminal, which is a mount on /dev/console.
+#[test]
+fn neither_the_spec_configuration_nor_a_terminal_has_empty_data() {
+    let scratch = Scratch::new();
+    let mut bundle = Bundle::new(&scratch, "podman", &["/bin/true"]);
+    let file = host::workspace_root().join("crates/cli/src/commands/spec.json");
+    let text = std::fs::read_to_string(file).expect("what spec writes");
+    bundle.config = serde_json::from_str(&text).expect("JSON");
+    bundle.args(&["/bin/true"]);
+    bundle.set("/linux/cgroupsPath", json!(bundle.cgroup.clone()));
+    bundle.write();
+    // Its terminal is sent to this socket and waits there; nobody has to take it.
+    let path = scratch.dir().join("console.sock");
+    let _listener = UnixListener::bind(&path).expect("listen");
+    let path = path.to_string_lossy().into_owned();
+    let trace = trace(&scratch, &bundle, View::Host, &["--console-socket", &path]);
+    look("spec with a terminal", &trace);
 }

@@ -55,20 +55,20 @@ pub struct Cpuset {
     pub mems: &'static [u8],
 }
 
+/// Nothing is closed here: the descriptors end with the process.
 fn write_file(path: &Path, value: &[u8]) -> Result<()> {
     let file = fs::openat(AT_FDCWD, path.c_str()?, oflag::WRONLY, 0)?;
-    let written = fs::write(file, value);
-    fs::close(file);
-    written.map(drop)
+    fs::write(file, value).map(drop)
 }
 
-/// Makes the groups and writes their limits. Gives the directory of the unified one, which
+/// Makes the groups and writes their limits, on version 2 those in `v2`. Gives the directory of the unified one, which
 /// the process is born in.
 pub fn create(
     hierarchies: &[Hierarchy],
     group: &[u8],
     cpuset: Cpuset,
     derived: &Derived,
+    v2: &[Write],
 ) -> Result<Option<Fd>> {
     let mut unified = None;
     for hierarchy in hierarchies {
@@ -87,7 +87,7 @@ pub fn create(
     if !is_pure {
         limit(hierarchies, group, derived.v1)?;
     } else if let (Some(hierarchy), Some(directory)) = (hierarchies.first(), unified) {
-        for write in derived.v2 {
+        for write in v2 {
             let path = hierarchy.path(group, b"/")?;
             let path = Path::of(&[path.c_str()?.to_bytes(), write.file.as_bytes()])?;
             done(write_file(&path, write.value), write)?;
@@ -113,9 +113,6 @@ fn limit(hierarchies: &[Hierarchy], group: &[u8], writes: &[Write]) -> Result<()
         let file = match open {
             Some((name, file)) if name == write.file => file,
             _ => {
-                if let Some((_, file)) = open.take() {
-                    fs::close(file);
-                }
                 let Some(hierarchy) = hierarchies.iter().find(|one| one.holds(write.controller))
                 else {
                     continue;
@@ -132,9 +129,6 @@ fn limit(hierarchies: &[Hierarchy], group: &[u8], writes: &[Write]) -> Result<()
             }
         };
         fs::write(file, write.value)?;
-    }
-    if let Some((_, file)) = open {
-        fs::close(file);
     }
     Ok(())
 }

@@ -4,13 +4,14 @@
 //! differ in anything but their name: it is what pipkin's time is compared with.
 //!
 //! ```text
-//! floor PROFILE FILTER GROUP BUNDLE CPUS MEMS BINDS NAME=MOUNT… -- PROGRAM ARGUMENT…
+//! floor PROFILE FILTER LIMITS GROUP BUNDLE CPUS MEMS BINDS NAME=MOUNT… -- PROGRAM ARGUMENT…
 //! ```
 //!
 //! | | |
 //! | --- | --- |
 //! | PROFILE | `podman`, `containerd`, `docker` or `spec` |
 //! | FILTER | `filter`, or `plain` for no seccomp filter |
+//! | LIMITS | `limits`, or `free` for none but the rules for devices |
 //! | GROUP | the group's path in each hierarchy; its parent must be there |
 //! | BUNDLE | has `rootfs`, in which every mount point is, and `files` |
 //! | CPUS, MEMS | what the v1 cpuset gets |
@@ -35,6 +36,9 @@ use cgroup::{Cpuset, Hierarchy};
 use profiles::{Mask, Mount, PROFILES, Profile};
 use text::Path;
 
+/// What the session keyring allows: the kernel's default, and that its user may search it.
+const KEYRING: u32 = 0x3f1b_0000;
+
 /// How many words and hierarchies there may be.
 const MOST: usize = 64;
 
@@ -42,6 +46,7 @@ const MOST: usize = 64;
 struct Launch {
     profile: &'static Profile,
     filter: bool,
+    limits: bool,
     group: &'static [u8],
     bundle: &'static [u8],
     cpuset: Cpuset,
@@ -89,7 +94,18 @@ fn number(text: &CStr) -> Option<usize> {
 }
 
 fn parse(words: &[&'static CStr]) -> Option<Launch> {
-    let [profile, filter, group, bundle, cpus, mems, binds, rest @ ..] = words else {
+    let [
+        profile,
+        filter,
+        limits,
+        group,
+        bundle,
+        cpus,
+        mems,
+        binds,
+        rest @ ..,
+    ] = words
+    else {
         return None;
     };
     let dashes = rest.iter().position(|word| *word == c"--")?;
@@ -107,6 +123,7 @@ fn parse(words: &[&'static CStr]) -> Option<Launch> {
             .iter()
             .find(|known| known.name.as_bytes() == profile.to_bytes())?,
         filter: *filter == c"filter",
+        limits: *limits == c"limits",
         group: group.to_bytes(),
         bundle: bundle.to_bytes(),
         cpuset: Cpuset {
@@ -141,7 +158,8 @@ impl Launch {
     /// The parent's side.
     fn run(&self) -> Result<Ended> {
         let derived = &self.profile.derived;
-        let unified = cgroup::create(self.hierarchies(), self.group, self.cpuset, derived)?;
+        let v2 = if self.limits { derived.v2 } else { &[] };
+        let unified = cgroup::create(self.hierarchies(), self.group, self.cpuset, derived, v2)?;
         let mut flags =
             clone::NEWNS | clone::NEWUTS | clone::NEWIPC | clone::NEWPID | clone::NEWNET;
         if self.is_pure() && self.has_cgroup_namespace() {
@@ -171,7 +189,8 @@ impl Launch {
             process::unshare(clone::NEWCGROUP)?;
         }
         process::setsid()?;
-        process::join_session_keyring(c"_ses.floor")?;
+        let keyring = process::join_session_keyring(c"_ses.floor")?;
+        process::set_key_permissions(keyring, KEYRING)?;
         if !profile.hostname.is_empty() {
             process::sethostname(profile.hostname.as_bytes())?;
         }
@@ -198,7 +217,7 @@ impl Launch {
             fs::write(file, value)?;
         }
         for path in profile.readonly {
-            make_readonly(path)?;
+            make_readonly(path, profile.proc_flags())?;
         }
         mask(profile.masked)?;
         if profile.readonly_root {
@@ -221,11 +240,9 @@ impl Launch {
         for (resource, soft, hard) in profile.rlimits {
             process::set_rlimit(*resource, *soft, *hard)?;
         }
-        for capability in (0..64).filter(|capability| keep & 1 << capability == 0) {
-            match process::drop_bounding(capability) {
-                Err(Errno::EINVAL) => break,
-                other => other?,
-            }
+        let last = profiles::CAPABILITIES;
+        for capability in (0..last).filter(|capability| keep & 1 << capability == 0) {
+            process::drop_bounding(capability)?;
         }
         let groups: &[u8] = if profile.group { &[0; 4] } else { &[] };
         process::setgroups(groups)?;
@@ -322,9 +339,10 @@ fn unless_missing(result: Result<()>) -> Result<bool> {
     }
 }
 
-fn make_readonly(path: &CStr) -> Result<()> {
+/// Makes a path of a file system that was mounted with `flags` read-only.
+fn make_readonly(path: &CStr, flags: u64) -> Result<()> {
     if unless_missing(mount::mount(Some(path), path, None, ms::BIND, None))? {
-        let flags = ms::REMOUNT | ms::BIND | ms::RDONLY | ms::NOSUID | ms::NODEV | ms::NOEXEC;
+        let flags = ms::REMOUNT | ms::BIND | ms::RDONLY | flags;
         mount::mount(None, path, None, flags, None)?;
     }
     Ok(())
@@ -344,7 +362,8 @@ fn mask(paths: &[Mask]) -> Result<()> {
             }
             (Mask::Directory(path), None) => {
                 let kind = Some(c"tmpfs");
-                if unless_missing(mount::mount(kind, path, kind, ms::RDONLY, None))? {
+                let flags = ms::RDONLY | ms::NOSUID | ms::NODEV | ms::NOEXEC;
+                if unless_missing(mount::mount(kind, path, kind, flags, None))? {
                     empty = Some(path);
                 }
             }

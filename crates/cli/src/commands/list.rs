@@ -13,6 +13,7 @@ const SPACE: usize = 3;
 
 /// The list in the form that is asked for. Names alone come first: they are the same in
 /// every form.
+#[inline(never)]
 pub fn format(args: &ListArgs, entries: &[ListEntry]) -> Result<String> {
     match args.format {
         _ if args.quiet => Ok(entries

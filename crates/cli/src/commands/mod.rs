@@ -21,17 +21,19 @@ pub fn execute(line: Line) -> (Log, Result<u8>) {
         Ok(log) => log,
         Err(error) => return (Log::default(), Err(error)),
     };
-    let subject = line.command.subject();
     let global = line.global.resolve(log);
-    let begin = Instant::now();
-    global
-        .log
-        .record(Level::Debug, &format!("{subject}: begins"));
+    let subject = line.command.subject();
+    // What nobody reads costs nothing, not even a look at the clock.
+    let begin = (global.log.level >= Level::Debug).then(Instant::now);
+    if begin.is_some() {
+        let text = format!("{subject}: begins");
+        global.log.record(Level::Debug, &text);
+    }
     let result = perform(&global, line.command).map_err(|error| error.about(&subject));
-    let time = begin.elapsed();
-    global
-        .log
-        .record(Level::Debug, &format!("{subject}: ends after {time:?}"));
+    if let Some(begin) = begin {
+        let text = format!("{subject}: ends after {:?}", begin.elapsed());
+        global.log.record(Level::Debug, &text);
+    }
     (global.log, result)
 }
 

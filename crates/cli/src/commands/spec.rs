@@ -16,6 +16,7 @@ const ROOTLESS_TEMPLATE: &str = include_str!("spec-rootless.json");
 const CGROUP_NAMESPACE: &str = ",\n      { \"type\": \"cgroup\" }";
 
 /// Writes config.json, unless there is one.
+#[inline(never)]
 pub fn write(args: &SpecArgs) -> Result<()> {
     let path = args.bundle.join("config.json");
     let failed = |error: io::Error| {

@@ -42,8 +42,8 @@ const SELF_CONTAINED: [&str; 16] = [
 /// made where the host's files are. The source of a bind mount is opened before.
 pub fn names_host_paths(mount: &Mount) -> bool {
     let kind = mount.kind.as_deref().unwrap_or_default();
-    let bind = kind == "bind" || Options::new(&mount.options).bind.is_some();
-    !bind && !SELF_CONTAINED.contains(&kind)
+    let is_bind = |option: &String| option == "bind" || option == "rbind";
+    kind != "bind" && !SELF_CONTAINED.contains(&kind) && !mount.options.iter().any(is_bind)
 }
 
 /// What a tree of the host becomes that nobody asked to be anything else: what is mounted on a

@@ -1,6 +1,6 @@
 //! The architectures of the specification and how the kernel shows each to a filter.
 
-use super::syscalls::Name;
+use super::syscalls::{self, Name};
 use super::tables::{self, ABSENT, PRIVATE};
 
 /// An architecture whose system calls a filter can tell: `SCMP_ARCH_…`.
@@ -179,7 +179,7 @@ impl Arch {
     /// lacks it or reaches it through socketcall(2) or ipc(2) alone.
     pub fn number(self, call: &str) -> Option<u32> {
         let facts = self.facts();
-        match Name::find(call)?.number(facts.column) {
+        match Name::find(call)?.number(syscalls::column(facts.column)) {
             ABSENT => None,
             number => Some(facts.number(number)),
         }

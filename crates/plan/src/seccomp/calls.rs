@@ -1,39 +1,93 @@
 //! What happens to each system call of an architecture.
 
-use super::arch::{ARM_PRIVATE, Arch, Facts};
+use super::arch::{ARM_PRIVATE, Arch, Facts, Multiplexers};
 use super::chain::{self, Layout, Link};
 use super::graph::{Graph, Id};
 use super::order::{Contradiction, order};
 use super::rules::{Condition, Operator, Rule};
 use super::search::Runs;
-use super::syscalls::Name;
+use super::syscalls::{self, Column, Name};
 use super::tables::{ABSENT, IPC, LARGEST, PRIVATE, PRIVATE_COUNT};
 
-/// What happens to one system call.
+/// What happens to one system call. Two bytes, so that the calls of an architecture are
+/// within a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
+struct Cell(u16);
+
+/// The same, read.
+enum Fate {
     /// The default.
     Untouched,
-    /// Always this verdict.
-    Always(u32),
-    /// What the rules of this list say, else the default.
-    Depends(u32),
+    /// Always the verdict at this place among the architecture's.
+    Always(usize),
+    /// What the rules of the list at this place say, else the default.
+    Depends(usize),
+}
+
+impl Cell {
+    const UNTOUCHED: Self = Self(0);
+    const LIST: u16 = 0x8000;
+
+    // Places are below the number of cells.
+    fn always(place: usize) -> Self {
+        Self(place as u16 + 1)
+    }
+
+    fn depends(place: usize) -> Self {
+        Self(place as u16 | Self::LIST)
+    }
+
+    fn fate(self) -> Fate {
+        match self.0 {
+            0 => Fate::Untouched,
+            list if list & Self::LIST != 0 => Fate::Depends(usize::from(list & !Self::LIST)),
+            verdict => Fate::Always(usize::from(verdict) - 1),
+        }
+    }
+}
+
+/// A set of the calls that stand for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Multiplexed {
+    pub(super) socketcall: bool,
+    pub(super) ipc: bool,
+}
+
+impl Multiplexed {
+    const NONE: Self = Self {
+        socketcall: false,
+        ipc: false,
+    };
+
+    /// Whether one of them reaches a call, as the tables have it.
+    fn has(self, call: u8) -> bool {
+        match call {
+            0 => false,
+            call if call & IPC == 0 => self.socketcall,
+            _ => self.ipc,
+        }
+    }
 }
 
 /// Ordinary numbers, then private ones.
 const CELLS: usize = LARGEST + 1 + PRIVATE_COUNT;
 
+const _: () = assert!(CELLS < Cell::LIST as usize);
+
 /// The system calls of one architecture.
 pub(super) struct Calls {
     arch: Arch,
     facts: &'static Facts,
+    numbers: &'static Column,
     cells: Vec<Cell>,
     /// No ordinary call from this number on is touched or named.
     end: usize,
+    /// No rule names an ordinary call from this number on.
+    newer: usize,
+    /// Each once.
+    verdicts: Vec<u32>,
     /// Rules with conditions.
     lists: Vec<Vec<Link>>,
-    /// The largest ordinary number that any rule names.
-    largest: Option<u16>,
 }
 
 /// Two rules of the configuration with different verdicts, of which the later has no
@@ -47,13 +101,16 @@ pub(super) struct Contradictory {
 
 impl Calls {
     pub(super) fn new(arch: Arch) -> Self {
+        let facts = arch.facts();
         Self {
             arch,
-            facts: arch.facts(),
-            cells: vec![Cell::Untouched; CELLS],
+            facts,
+            numbers: syscalls::column(facts.column),
+            cells: vec![Cell::UNTOUCHED; CELLS],
             end: 1,
+            newer: 0,
+            verdicts: Vec::new(),
             lists: Vec::new(),
-            largest: None,
         }
     }
 
@@ -63,53 +120,65 @@ impl Calls {
 
     /// Whether no rule says anything of any call.
     pub(super) fn untouched(&self) -> bool {
-        self.cells.iter().all(|cell| *cell == Cell::Untouched)
+        self.cells.iter().all(|cell| *cell == Cell::UNTOUCHED)
     }
 
-    /// Notes that some rule, whatever it says, names the call.
-    pub(super) fn mention(&mut self, name: Name) {
-        let number = name.number(self.facts.column);
-        if number & PRIVATE == 0 {
-            self.largest = self.largest.max(Some(number));
-            self.end = self.end.max(usize::from(number) + 1);
-        }
-    }
-
-    /// Applies a rule to one of its calls.
-    pub(super) fn apply(&mut self, rule: &Rule<'_>, name: Name) {
-        self.apply_multiplexed(rule, name.multiplexed());
-        let number = name.number(self.facts.column);
-        if number == ABSENT {
+    /// Notes that a rule has these names, and applies it unless it says what the default
+    /// does. `multiplexers` are those whose verdict is not settled by a rule without
+    /// conditions.
+    pub(super) fn rule(
+        &mut self,
+        rule: &Rule<'_>,
+        names: &[Name],
+        applies: bool,
+        multiplexers: Multiplexed,
+    ) {
+        let numbers = self.numbers;
+        let numbers = || names.iter().map(|name| name.number(numbers));
+        let ordinary = numbers().filter(|number| number & PRIVATE == 0);
+        let after = ordinary.max().map_or(0, |largest| usize::from(largest) + 1);
+        self.newer = self.newer.max(after);
+        self.end = self.end.max(self.newer);
+        if !applies {
             return;
+        }
+        if multiplexers != Multiplexed::NONE
+            && let Some(which) = self.facts.multiplexers
+        {
+            for call in names.iter().map(|name| name.multiplexed()) {
+                if multiplexers.has(call) {
+                    self.apply_multiplexed(rule, call, which);
+                }
+            }
         }
         let wide = self.facts.wide;
+        let present = numbers().filter(|number| *number != ABSENT);
         if !rule.conditions.iter().any(|c| c.constrains(wide)) {
-            self.always(number, rule.verdict);
+            self.always(present, rule.verdict);
             return;
         }
-        let mut conditions = rule.conditions.clone();
-        conditions.retain(|c| c.constrains(wide));
-        let link = Link {
-            rule: rule.index,
-            whole: conditions.len() == rule.conditions.len(),
-            verdict: rule.verdict,
-            conditions,
-        };
-        self.depends(number, link);
+        for number in present {
+            let constrain = rule.conditions.iter().filter(|c| c.constrains(wide));
+            let conditions: Vec<_> = constrain.copied().collect();
+            let link = Link {
+                rule: rule.index,
+                whole: conditions.len() == rule.conditions.len(),
+                verdict: rule.verdict,
+                conditions,
+            };
+            self.depends(number, link);
+        }
     }
 
     /// Applies a rule to the way through socketcall(2) or ipc(2). Their first argument
     /// says which call is meant; what the rule says of the call's own first argument
     /// cannot be asked, and of the others only as they stand. So does libseccomp.
-    fn apply_multiplexed(&mut self, rule: &Rule<'_>, call: u8) {
-        let Some(multiplexers) = self.facts.multiplexers else {
-            return;
-        };
-        let number = match call {
-            0 => return,
-            call if call & IPC == 0 => multiplexers.socketcall,
+    fn apply_multiplexed(&mut self, rule: &Rule<'_>, call: u8, multiplexers: Multiplexers) {
+        let number = match call & IPC {
+            0 => multiplexers.socketcall,
             _ => multiplexers.ipc,
         };
+        self.end = self.end.max(usize::from(number) + 1);
         let which = Condition {
             argument: 0,
             operator: Operator::Equal,
@@ -132,37 +201,44 @@ impl Calls {
 
     fn cell(&mut self, number: u16) -> Option<&mut Cell> {
         let place = match number & PRIVATE {
-            0 => {
-                self.end = self.end.max(usize::from(number) + 1);
-                usize::from(number)
-            }
+            0 => usize::from(number),
             _ => LARGEST + usize::from(number & !PRIVATE),
         };
         self.cells.get_mut(place)
     }
 
     /// A rule without conditions stands against those with; of two, the first stands.
-    fn always(&mut self, number: u16, verdict: u32) {
-        if let Some(cell) = self.cell(number)
-            && !matches!(cell, Cell::Always(_))
-        {
-            *cell = Cell::Always(verdict);
+    fn always(&mut self, numbers: impl Iterator<Item = u16>, verdict: u32) {
+        let known = self.verdicts.iter().position(|known| *known == verdict);
+        let fate = Cell::always(known.unwrap_or(self.verdicts.len()));
+        let mut used = false;
+        for number in numbers {
+            if let Some(cell) = self.cell(number)
+                && !matches!(cell.fate(), Fate::Always(_))
+            {
+                *cell = fate;
+                used = true;
+            }
+        }
+        // Only then, so that there are no more verdicts than cells.
+        if used && known.is_none() {
+            self.verdicts.push(verdict);
         }
     }
 
     fn depends(&mut self, number: u16, link: Link) {
-        let next = self.lists.len() as u32;
+        let next = self.lists.len();
         let Some(cell) = self.cell(number) else {
             return;
         };
-        match *cell {
-            Cell::Always(_) => {}
-            Cell::Untouched => {
-                *cell = Cell::Depends(next);
+        match cell.fate() {
+            Fate::Always(_) => {}
+            Fate::Untouched => {
+                *cell = Cell::depends(next);
                 self.lists.push(vec![link]);
             }
-            Cell::Depends(list) => {
-                if let Some(list) = self.lists.get_mut(list as usize) {
+            Fate::Depends(list) => {
+                if let Some(list) = self.lists.get_mut(list) {
                     list.push(link);
                 }
             }
@@ -208,48 +284,45 @@ impl Calls {
     /// to `default`, those after the last that somebody names to `newer`.
     pub(super) fn runs(&self, graph: &mut Graph, runs: &mut Runs, default: Id, newer: Id) {
         let base = self.facts.base;
-        let newer = if self.largest.is_some() {
-            newer
-        } else {
-            default
+        // A profile that names no call of the architecture knows none that is newer.
+        let (last, newer) = match self.newer {
+            0 => (self.end, default),
+            after => (after, newer),
         };
         // No ordinary call has the number zero on s390, whose kernel shows a number that it
         // does not know as zero.
-        let unknown_is_zero = matches!(self.arch, Arch::S390 | Arch::S390x);
-        let untouched = |number: usize| {
-            let after = self.largest.is_none_or(|last| number > usize::from(last));
-            if after || number == 0 && unknown_is_zero {
-                newer
-            } else {
-                default
+        let zero = match self.arch {
+            Arch::S390 | Arch::S390x => newer,
+            _ => default,
+        };
+        let verdicts: Vec<Id> = self.verdicts.iter().map(|v| graph.verdict(*v)).collect();
+        let mut id = |cell: Cell, untouched: Id| match cell.fate() {
+            Fate::Untouched => untouched,
+            Fate::Always(place) => verdicts.get(place).copied().unwrap_or(untouched),
+            Fate::Depends(place) => {
+                let list = self.lists.get(place).map_or(&[][..], Vec::as_slice);
+                chain::build(graph, self.layout(), list, default)
             }
         };
-        let mut last = (None, default);
-        let mut id = |graph: &mut Graph, cell: Cell, untouched: Id| match cell {
-            Cell::Untouched => untouched,
-            Cell::Always(verdict) if last.0 == Some(verdict) => last.1,
-            Cell::Always(verdict) => {
-                last = (Some(verdict), graph.verdict(verdict));
-                last.1
+        let mut add = |first: usize, end: usize, start: u32, untouched: Id| {
+            let cells = self.cells.get(first..end).unwrap_or_default();
+            let mut before = None;
+            for (number, cell) in (start..).zip(cells) {
+                if before != Some(*cell) {
+                    before = Some(*cell);
+                    runs.from(number, id(*cell, untouched));
+                }
             }
-            Cell::Depends(list) => self.depend(graph, list, default),
         };
-        for (number, cell) in self.cells.iter().enumerate().take(self.end) {
-            let id = id(graph, *cell, untouched(number));
-            runs.from(base + number as u32, id);
-        }
+        add(0, 1, base, zero);
+        add(1, last, base + 1, default);
+        add(last, self.end, base + last as u32, newer);
         runs.from(base + self.end as u32, newer);
         if self.arch == Arch::Arm {
             for (number, cell) in (1..).zip(self.cells.iter().skip(LARGEST + 1)) {
-                let id = id(graph, *cell, default);
-                runs.from(ARM_PRIVATE + number, id);
+                runs.from(ARM_PRIVATE + number, id(*cell, default));
             }
             runs.from(ARM_PRIVATE + PRIVATE_COUNT as u32 + 1, default);
         }
-    }
-
-    fn depend(&self, graph: &mut Graph, list: u32, default: Id) -> Id {
-        let list = self.lists.get(list as usize).map_or(&[][..], Vec::as_slice);
-        chain::build(graph, self.layout(), list, default)
     }
 }

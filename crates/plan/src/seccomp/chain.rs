@@ -41,40 +41,54 @@ pub(super) struct Link {
 pub(super) fn build(graph: &mut Graph, layout: Layout, links: &[Link], otherwise: Id) -> Id {
     links.iter().rev().fold(otherwise, |otherwise, link| {
         let verdict = graph.verdict(link.verdict);
-        self::link(graph, layout, &link.conditions, verdict, otherwise)
+        self::link(
+            graph,
+            layout,
+            &link.conditions,
+            &Facts::NONE,
+            verdict,
+            otherwise,
+        )
     })
 }
 
-fn link(graph: &mut Graph, layout: Layout, all: &[Condition], yes: Id, no: Id) -> Id {
-    // What is known when each condition is reached: those before it hold.
-    let mut known = [Facts::NONE; 6];
-    let mut facts = Facts::NONE;
-    for (condition, known) in all.iter().zip(&mut known) {
-        *known = facts;
-        facts = Step {
-            layout,
-            condition,
-            facts,
+/// `facts` is what is known where the first condition is reached.
+fn link(
+    graph: &mut Graph,
+    layout: Layout,
+    all: &[Condition],
+    facts: &Facts<'_>,
+    yes: Id,
+    no: Id,
+) -> Id {
+    let [condition, rest @ ..] = all else {
+        return yes;
+    };
+    let step = Step {
+        layout,
+        condition,
+        facts,
+    };
+    // What is known where the condition holds, as far as one walk can say it.
+    let (high, low) = step.halves();
+    let next = match condition.operator {
+        Operator::Equal | Operator::Masked if layout.wide => {
+            let facts = facts.with(high, true);
+            link(graph, layout, rest, &facts.with(low, true), yes, no)
         }
-        .holds();
-    }
-    let mut next = yes;
-    for (condition, facts) in all.iter().zip(known).rev() {
-        next = Step {
-            layout,
-            condition,
-            facts,
+        Operator::Equal | Operator::Masked => {
+            link(graph, layout, rest, &facts.with(low, true), yes, no)
         }
-        .build(graph, next, no);
-    }
-    next
+        _ => link(graph, layout, rest, facts, yes, no),
+    };
+    step.build(graph, next, no)
 }
 
 /// A condition and what is known where it is tested.
 struct Step<'a> {
     layout: Layout,
     condition: &'a Condition,
-    facts: Facts,
+    facts: &'a Facts<'a>,
 }
 
 impl Step<'_> {
@@ -111,41 +125,29 @@ impl Step<'_> {
     fn equal(&self, graph: &mut Graph, yes: Id, no: Id) -> Id {
         let (high, low) = self.halves();
         if !self.layout.wide {
-            return step(graph, &self.facts, low, yes, no);
+            return step(graph, self.facts, low, yes, no);
         }
         let inner = step(graph, &self.facts.with(high, true), low, yes, no);
-        step(graph, &self.facts, high, inner, no)
+        step(graph, self.facts, high, inner, no)
     }
 
     fn greater(&self, graph: &mut Graph, low: fn(u8, u32) -> Test, yes: Id, no: Id) -> Id {
         let (high, equal_low) = self.halves();
         let low = low(equal_low.word, equal_low.k);
         if !self.layout.wide {
-            return step(graph, &self.facts, low, yes, no);
+            return step(graph, self.facts, low, yes, no);
         }
         let above = Test::above(high.word, high.k);
         let not_above = self.facts.with(above, false);
         let inner = step(graph, &not_above.with(high, true), low, yes, no);
         let equal = step(graph, &not_above, high, inner, no);
-        step(graph, &self.facts, above, yes, equal)
-    }
-
-    /// What is known where the condition holds, as far as one walk can say it.
-    fn holds(&self) -> Facts {
-        let (high, low) = self.halves();
-        match (self.condition.operator, self.layout.wide) {
-            (Operator::Equal | Operator::Masked, true) => {
-                self.facts.with(high, true).with(low, true)
-            }
-            (Operator::Equal | Operator::Masked, false) => self.facts.with(low, true),
-            _ => self.facts,
-        }
+        step(graph, self.facts, above, yes, equal)
     }
 }
 
 /// A test on a walk that knows `facts`: what they decide is not tested again, neither
 /// here nor where the walk goes on.
-fn step(graph: &mut Graph, facts: &Facts, test: Test, yes: Id, no: Id) -> Id {
+fn step(graph: &mut Graph, facts: &Facts<'_>, test: Test, yes: Id, no: Id) -> Id {
     match facts.outcome(test) {
         Some(true) => graph.follow(yes, facts),
         Some(false) => graph.follow(no, facts),

@@ -28,6 +28,7 @@ impl Insn {
     pub(super) const RETURN: u16 = 0x06;
 
     /// As the kernel reads it on this machine.
+    #[inline]
     pub fn to_bytes(self) -> [u8; 8] {
         let ([a, b], [e, f, g, h]) = (self.code.to_ne_bytes(), self.k.to_ne_bytes());
         [a, b, self.jt, self.jf, e, f, g, h]
@@ -49,6 +50,8 @@ type Loaded = (u8, u32);
 /// Where a node is entered: which of its instructions the comer can do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Entry {
+    /// Nobody comes.
+    None,
     /// The accumulator holds what is compared.
     Compare,
     /// It holds the word, to be masked.
@@ -57,28 +60,27 @@ enum Entry {
     Load,
 }
 
-/// The mask that a test applies in the accumulator.
-fn mask(test: Test) -> u32 {
-    match test.compare {
+/// What a test leaves in the accumulator and needs there.
+fn loaded(test: &Test) -> Loaded {
+    let mask = match test.compare {
         Compare::Equal { mask } => mask,
         _ => u32::MAX,
-    }
-}
-
-fn loaded(node: Node) -> Option<Loaded> {
-    match node {
-        Node::Return(_) => None,
-        Node::Branch { test, .. } => Some((test.word, mask(test))),
-    }
+    };
+    (test.word, mask)
 }
 
 /// How `node` is entered with `has` in the accumulator.
-fn entry(node: Node, has: Option<Loaded>) -> Entry {
-    match (loaded(node), has) {
-        (None, _) => Entry::Compare,
-        (needs, has) if needs == has => Entry::Compare,
-        (Some((word, _)), Some((loaded, u32::MAX))) if word == loaded => Entry::Mask,
-        _ => Entry::Load,
+fn entry(node: &Node, has: Loaded) -> Entry {
+    let Node::Branch { test, .. } = node else {
+        return Entry::Compare;
+    };
+    let needs = loaded(test);
+    if needs == has {
+        Entry::Compare
+    } else if has == (needs.0, u32::MAX) {
+        Entry::Mask
+    } else {
+        Entry::Load
     }
 }
 
@@ -91,33 +93,26 @@ pub(super) struct TooLong(pub(super) usize);
 /// Lays out what can be reached from `root`, which must be the last node made.
 pub(super) fn emit(graph: &Graph, root: Id) -> Result<Vec<Insn>, TooLong> {
     let nodes = graph.nodes();
-    let needed = entries(nodes, root);
-    let reached = needed.iter().flatten().count();
+    let (needed, reached) = entries(nodes, root);
     if reached > MOST {
         return Err(TooLong(reached));
     }
     let mut program = Backward {
-        code: Vec::with_capacity(nodes.len() + nodes.len() / 2),
+        nodes,
+        code: Vec::with_capacity(nodes.len() + nodes.len() / 8 + 16),
         stand_ins: Vec::new(),
         places: vec![Places::default(); nodes.len()],
     };
     for ((id, node), needed) in (0..).zip(nodes).zip(needed) {
-        match (*node, needed) {
-            (Node::Branch { test, yes, no }, Some(needed)) => {
-                let way = |to: Id| {
-                    let to = (to, *nodes.get(to as usize)?);
-                    Some((to, entry(to.1, loaded(*node))))
-                };
-                if let (Some(yes), Some(no)) = (way(yes), way(no)) {
-                    program.branch(id, test, [yes, no], needed);
-                }
-            }
+        match node {
+            _ if needed == Entry::None => {}
+            Node::Branch { test, yes, no } => program.branch(id, test, [*yes, *no], needed),
             // Only where there is nothing else: verdicts are laid out where a branch
             // needs one.
-            (Node::Return(verdict), Some(_)) if id == root => {
-                program.push(Insn::new(Insn::RETURN, verdict));
+            Node::Return(verdict) if id == root => {
+                program.push(Insn::new(Insn::RETURN, *verdict));
             }
-            _ => {}
+            Node::Return(_) => {}
         }
     }
     program.code.reverse();
@@ -127,68 +122,90 @@ pub(super) fn emit(graph: &Graph, root: Id) -> Result<Vec<Insn>, TooLong> {
     }
 }
 
-/// For each node, the longest way in that is used, or none if it cannot be reached.
-fn entries(nodes: &[Node], root: Id) -> Vec<Option<Entry>> {
-    let mut needed = vec![None; nodes.len()];
+/// For each node, the longest way in that is used; and how many can be reached.
+fn entries(nodes: &[Node], root: Id) -> (Vec<Entry>, usize) {
+    let mut needed = vec![Entry::None; nodes.len()];
     if let Some(slot) = needed.get_mut(root as usize) {
-        *slot = Some(Entry::Load);
+        *slot = Entry::Load;
     }
+    let mut reached = 0;
     for (id, node) in nodes.iter().enumerate().rev() {
-        let Node::Branch { yes, no, .. } = *node else {
-            continue;
-        };
-        if needed.get(id).is_none_or(Option::is_none) {
+        if needed.get(id).is_none_or(|needed| *needed == Entry::None) {
             continue;
         }
-        for to in [yes as usize, no as usize] {
+        reached += 1;
+        let Node::Branch { test, yes, no } = node else {
+            continue;
+        };
+        let has = loaded(test);
+        for to in [*yes as usize, *no as usize] {
             if let (Some(target), Some(slot)) = (nodes.get(to), needed.get_mut(to)) {
-                *slot = (*slot).max(Some(entry(*target, loaded(*node))));
+                *slot = (*slot).max(entry(target, has));
             }
         }
     }
-    needed
+    (needed, reached)
 }
 
-/// Where the ways into a node are, counted from the program's end.
-#[derive(Debug, Clone, Copy, Default)]
+/// A place in the program, counted from its end. There are at most three instructions and two
+/// jumps for each of `MOST` nodes.
+type Place = u16;
+
+const _: () = assert!(MOST * 5 < Place::MAX as usize);
+
+/// Where the ways into a node are. Of a verdict, where it was last laid out, if it was.
+#[derive(Debug, Clone, Copy)]
 struct Places {
-    compare: usize,
-    mask: usize,
-    load: usize,
+    compare: Place,
+    mask: Place,
+    load: Place,
+}
+
+impl Places {
+    const NOWHERE: Place = Place::MAX;
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            compare: Self::NOWHERE,
+            mask: Self::NOWHERE,
+            load: Self::NOWHERE,
+        }
+    }
 }
 
 /// How far a conditional jump reaches.
-const REACH: usize = u8::MAX as usize;
+const REACH: Place = u8::MAX as Place;
 
 /// A program written from its end to its start: a jump's target is there before it.
-struct Backward {
+struct Backward<'a> {
+    nodes: &'a [Node],
     code: Vec<Insn>,
-    /// The last instruction that does what another one further on does: target, place.
-    stand_ins: Vec<(Target, usize)>,
-    /// By node; those of verdicts are not used.
+    /// The last jump that stands for a place further on: that place, its own.
+    stand_ins: Vec<(Place, Place)>,
+    /// By node.
     places: Vec<Places>,
 }
 
-/// A node and the way into it.
-type Way = ((Id, Node), Entry);
-
-/// What a jump leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Verdict(u32),
-    Place(usize),
-}
-
-impl Backward {
-    fn push(&mut self, insn: Insn) -> usize {
+impl Backward<'_> {
+    fn push(&mut self, insn: Insn) -> Place {
+        let place = self.next();
         self.code.push(insn);
-        self.code.len() - 1
+        place
     }
 
-    fn branch(&mut self, id: Id, test: Test, [yes, no]: [Way; 2], needed: Entry) {
-        let yes = self.within_reach(yes);
-        let no = self.within_reach(no);
-        let skip = |to: usize| (self.code.len() - to - 1) as u8;
+    fn next(&self) -> Place {
+        self.code.len() as Place
+    }
+
+    fn branch(&mut self, id: Id, test: &Test, [yes, no]: [Id; 2], needed: Entry) {
+        let has = loaded(test);
+        let yes = self.within_reach(yes, has);
+        let no = self.within_reach(no, has);
+        let next = self.next();
+        // Both are within reach.
+        let skip = |to: Place| next.wrapping_sub(to).wrapping_sub(1) as u8;
         let code = match test.compare {
             Compare::Equal { .. } => Insn::EQUAL,
             Compare::Above => Insn::ABOVE,
@@ -201,13 +218,14 @@ impl Backward {
             jf: skip(no),
             k: test.k,
         });
+        let (word, mask_k) = has;
         let mut mask = compare;
-        if needed >= Entry::Mask && self::mask(test) != u32::MAX {
-            mask = self.push(Insn::new(Insn::AND, self::mask(test)));
+        if needed >= Entry::Mask && mask_k != u32::MAX {
+            mask = self.push(Insn::new(Insn::AND, mask_k));
         }
         let mut load = mask;
         if needed >= Entry::Load {
-            load = self.push(Insn::new(Insn::LOAD, u32::from(test.word) * 4));
+            load = self.push(Insn::new(Insn::LOAD, u32::from(word) * 4));
         }
         if let Some(places) = self.places.get_mut(id as usize) {
             *places = Places {
@@ -218,36 +236,41 @@ impl Backward {
         }
     }
 
-    /// A place that does what the way does, near enough for a jump from the next
-    /// instruction or the one after it (a stand-in for another way may come between).
-    fn within_reach(&mut self, ((id, node), entry): Way) -> usize {
-        let target = match (node, self.places.get(id as usize)) {
-            (Node::Return(verdict), _) => Target::Verdict(verdict),
-            (_, Some(places)) => Target::Place(match entry {
-                Entry::Compare => places.compare,
-                Entry::Mask => places.mask,
-                Entry::Load => places.load,
-            }),
+    /// A place that does what the node does for who has `has` in the accumulator, near enough
+    /// for a jump from the next instruction or the one after it (a stand-in for another way
+    /// may come between).
+    fn within_reach(&mut self, id: Id, has: Loaded) -> Place {
+        let next = self.next();
+        let near = |place: Place| place < next && next - place <= REACH;
+        let (Some(node), Some(places)) = (
+            self.nodes.get(id as usize),
+            self.places.get_mut(id as usize),
+        ) else {
             // Every node has its places.
-            (_, None) => Target::Place(0),
+            return 0;
         };
-        let next = self.code.len();
-        let near = |place: usize| next - place <= REACH;
-        if let Target::Place(place) = target
-            && near(place)
-        {
+        if let Node::Return(verdict) = node {
+            if near(places.compare) {
+                return places.compare;
+            }
+            // No longer than a jump to it.
+            places.compare = next;
+            return self.push(Insn::new(Insn::RETURN, *verdict));
+        }
+        let place = match entry(node, has) {
+            Entry::Load => places.load,
+            Entry::Mask => places.mask,
+            _ => places.compare,
+        };
+        if near(place) {
             return place;
         }
-        let known = self.stand_ins.iter_mut().find(|(to, _)| *to == target);
-        match known {
-            Some((_, place)) if near(*place) => return *place,
-            Some((_, place)) => *place = next,
-            None => self.stand_ins.push((target, next)),
+        match self.stand_ins.iter_mut().find(|(to, _)| *to == place) {
+            Some((_, stand_in)) if near(*stand_in) => return *stand_in,
+            Some((_, stand_in)) => *stand_in = next,
+            None => self.stand_ins.push((place, next)),
         }
-        self.push(match target {
-            // No longer than a jump to it.
-            Target::Verdict(verdict) => Insn::new(Insn::RETURN, verdict),
-            Target::Place(place) => Insn::new(Insn::JUMP, (next - place - 1) as u32),
-        })
+        let skip = next.wrapping_sub(place).wrapping_sub(1);
+        self.push(Insn::new(Insn::JUMP, u32::from(skip)))
     }
 }

@@ -91,15 +91,15 @@ impl Test {
 pub(super) struct Graph {
     nodes: Vec<Node>,
     /// Open addressing with linear probing: a node's id plus one, or zero; at most half
-    /// full. The standard map's hasher wants random bytes, a system call at start.
+    /// full; a power of two long. The standard map's hasher wants random bytes, a system call at start.
     table: Vec<Id>,
 }
 
 impl Graph {
     pub(super) fn new() -> Self {
         Self {
-            nodes: Vec::with_capacity(512),
-            table: vec![0; 1024],
+            nodes: Vec::with_capacity(256),
+            table: vec![0; 512],
         }
     }
 
@@ -153,7 +153,7 @@ impl Graph {
 
     /// Where a walk that knows `facts` really ends up when it is sent to `to`: tests whose
     /// outcome is known are passed.
-    pub(super) fn follow(&self, mut to: Id, facts: &Facts) -> Id {
+    pub(super) fn follow(&self, mut to: Id, facts: &Facts<'_>) -> Id {
         while let Some(Node::Branch { test, yes, no }) = self.nodes.get(to as usize) {
             match facts.outcome(*test) {
                 Some(true) => to = *yes,
@@ -174,7 +174,7 @@ impl Graph {
             match self.table.get_mut(slot) {
                 Some(0) | None => break,
                 Some(id) if self.nodes.get(*id as usize - 1) == Some(&node) => return *id - 1,
-                Some(_) => slot = (slot + 1) % slots,
+                Some(_) => slot = (slot + 1) & (slots - 1),
             }
         }
         self.nodes.push(node);
@@ -190,7 +190,7 @@ impl Graph {
         for (i, node) in (1..).zip(&self.nodes) {
             let mut slot = slot(*node, slots);
             while table.get(slot).is_some_and(|id| *id != 0) {
-                slot = (slot + 1) % slots;
+                slot = (slot + 1) & (slots - 1);
             }
             if let Some(free) = table.get_mut(slot) {
                 *free = i;
@@ -210,55 +210,69 @@ fn slot(node: Node, slots: usize) -> usize {
         Node::Branch { test, yes, no } => mix(mix(test.hash(), yes), no),
     };
     // The high bits of a product are its best.
-    (hash ^ hash >> 15) as usize % slots
+    (hash ^ hash >> 15) as usize & (slots - 1)
 }
 
-/// What a walk through the graph has learnt of the words.
+/// What a walk through the graph has learnt of the words: the outcomes of tests, the last
+/// one first. A walk has few, so that looking them all through is less than to keep a
+/// summary of each word.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Facts {
-    /// Of each word: least, most.
-    range: [(u32, u32); 16],
-    /// The last masked comparison or inequality of each word: mask, constant, equal.
-    masked: [Option<(u32, u32, bool)>; 16],
+pub(super) struct Facts<'a> {
+    last: Option<(Test, bool)>,
+    before: Option<&'a Facts<'a>>,
 }
 
-impl Facts {
+impl Facts<'_> {
     pub(super) const NONE: Self = Self {
-        range: [(0, u32::MAX); 16],
-        masked: [None; 16],
+        last: None,
+        before: None,
     };
 
     /// The same and that `test` came out as `outcome`.
     #[must_use]
-    pub(super) fn with(mut self, test: Test, outcome: bool) -> Self {
-        let word = usize::from(test.word);
-        let (Some((least, most)), Some(masked)) =
-            (self.range.get_mut(word), self.masked.get_mut(word))
-        else {
-            return self;
-        };
-        let k = test.k;
-        match (test.compare, outcome) {
-            (Compare::Equal { mask: u32::MAX }, true) => (*least, *most) = (k, k),
-            (Compare::Equal { mask }, _) => *masked = Some((mask, k, outcome)),
-            (Compare::Above, true) => *least = (*least).max(k.saturating_add(1)),
-            (Compare::Above, false) => *most = (*most).min(k),
-            (Compare::AtLeast, true) => *least = (*least).max(k),
-            (Compare::AtLeast, false) => *most = (*most).min(k.saturating_sub(1)),
-            (Compare::Any, false) => *masked = Some((k, 0, true)),
-            (Compare::Any, true) => *masked = Some((k, 0, false)),
+    pub(super) fn with(&self, test: Test, outcome: bool) -> Facts<'_> {
+        Facts {
+            last: Some((test, outcome)),
+            before: Some(self),
         }
-        self
+    }
+
+    /// Of a word: least, most, and the last masked comparison or inequality: mask, constant,
+    /// equal.
+    fn of(&self, word: u8) -> (u32, u32, Option<(u32, u32, bool)>) {
+        let (mut least, mut most, mut masked) = (0, u32::MAX, None);
+        let mut facts = Some(self);
+        while let Some(Facts { last, before }) = facts {
+            facts = *before;
+            let Some((test, outcome)) = *last else {
+                continue;
+            };
+            if test.word != word {
+                continue;
+            }
+            let k = test.k;
+            match (test.compare, outcome) {
+                (Compare::Equal { mask: u32::MAX }, true) => {
+                    (least, most) = (least.max(k), most.min(k));
+                }
+                (Compare::Equal { mask }, _) => masked = masked.or(Some((mask, k, outcome))),
+                (Compare::Above, true) => least = least.max(k.saturating_add(1)),
+                (Compare::Above, false) => most = most.min(k),
+                (Compare::AtLeast, true) => least = least.max(k),
+                (Compare::AtLeast, false) => most = most.min(k.saturating_sub(1)),
+                (Compare::Any, any) => masked = masked.or(Some((k, 0, !any))),
+            }
+        }
+        (least, most, masked)
     }
 
     /// The outcome of `test`, if what is known decides it.
     pub(super) fn outcome(&self, test: Test) -> Option<bool> {
-        let word = usize::from(test.word);
-        let (least, most) = *self.range.get(word)?;
-        let known = |mask: u32, k: u32| match self.masked.get(word) {
+        let (least, most, masked) = self.of(test.word);
+        let known = |mask: u32, k: u32| match masked {
             _ if least == most => Some(least & mask == k),
-            Some(Some((m, value, equal))) if *m == mask => match (*value == k, equal) {
-                (true, equal) => Some(*equal),
+            Some((m, value, equal)) if m == mask => match (value == k, equal) {
+                (true, equal) => Some(equal),
                 (false, true) => Some(false),
                 (false, false) => None,
             },

@@ -62,12 +62,12 @@ pub use emit::Insn;
 pub use rules::{ACTIONS, FLAGS, OPERATORS};
 
 use arch::X32_BIT;
-use calls::{Calls, Contradictory};
+use calls::{Calls, Contradictory, Multiplexed};
 use emit::{MOST, TooLong};
 use graph::{Graph, Id, Test};
 use rules::{Fault, Rule, verdict};
 use search::Runs;
-use syscalls::Name;
+use syscalls::{Finder, Name};
 
 /// A filter, ready for seccomp(2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +84,11 @@ pub struct Filter {
 impl Filter {
     /// The program as the kernel reads it, 8 bytes an instruction.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.program
-            .iter()
-            .flat_map(|insn| insn.to_bytes())
-            .collect()
+        let mut bytes = Vec::with_capacity(self.program.len() * size_of::<Insn>());
+        for insn in &self.program {
+            bytes.extend_from_slice(&insn.to_bytes());
+        }
+        bytes
     }
 
     /// Whether the profile allows every call, as far as it says anything. The program would
@@ -117,6 +118,10 @@ impl Default for Options {
 
 const ENOSYS: u32 = 38;
 
+/// How many numbers a kernel has, about: NR_syscalls of Linux 6.18 is 470 on x86_64. Only the
+/// cost of a filter depends on it.
+const ASKED: u32 = 472;
+
 /// Makes the filter for a kernel whose own architecture is `native`.
 ///
 /// # Errors
@@ -136,14 +141,11 @@ pub fn compile_with(seccomp: &Seccomp, native: Arch, options: Options) -> Result
     let default = rules::default(seccomp)?;
     let rules = rules::rules(seccomp)?;
     let mut all = architectures(seccomp, native)?;
-    for rule in &rules {
-        for name in rule.names.iter().filter_map(|name| Name::find(name)) {
-            for calls in &mut all {
-                calls.mention(name);
-                if rule.verdict != default {
-                    calls.apply(rule, name);
-                }
-            }
+    let found = Found::new(&rules);
+    let multiplexers = found.multiplexers(default);
+    for (rule, names) in found.iter() {
+        for calls in &mut all {
+            calls.rule(rule, names, rule.verdict != default, multiplexers);
         }
     }
     for calls in &mut all {
@@ -165,6 +167,53 @@ pub fn compile_with(seccomp: &Seccomp, native: Arch, options: Options) -> Result
         notify,
         noop,
     })
+}
+
+/// Rules and the names of theirs that some architecture knows.
+struct Found<'a> {
+    rules: &'a [Rule<'a>],
+    names: Vec<Name>,
+    /// Where each rule's names end.
+    ends: Vec<usize>,
+}
+
+impl<'a> Found<'a> {
+    fn new(rules: &'a [Rule<'a>]) -> Self {
+        let mut names = Vec::with_capacity(rules.iter().map(|rule| rule.names.len()).sum());
+        let mut ends = Vec::with_capacity(rules.len());
+        let mut finder = Finder::default();
+        for rule in rules {
+            names.extend(rule.names.iter().filter_map(|name| finder.find(name)));
+            ends.push(names.len());
+        }
+        Self { rules, names, ends }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&'a Rule<'a>, &[Name])> {
+        let mut start = 0;
+        self.rules.iter().zip(&self.ends).map(move |(rule, end)| {
+            let names = self.names.get(start..*end).unwrap_or_default();
+            start = *end;
+            (rule, names)
+        })
+    }
+
+    /// The calls that stand for others and may come to need tests of arguments: a rule
+    /// without conditions settles the verdict, whatever rules there are on what it stands
+    /// for.
+    fn multiplexers(&self, default: u32) -> Multiplexed {
+        let mut unsettled = Multiplexed {
+            socketcall: true,
+            ipc: true,
+        };
+        for (rule, names) in self.iter() {
+            if rule.conditions.is_empty() && rule.verdict != default {
+                unsettled.socketcall &= !names.contains(&Name::SOCKETCALL);
+                unsettled.ipc &= !names.contains(&Name::IPC);
+            }
+        }
+        unsettled
+    }
 }
 
 /// The native architecture and those listed, each once.
@@ -230,6 +279,7 @@ fn program(all: &[Calls], default: u32, options: Options) -> Result<Vec<Insn>, T
         alien,
     };
     let mut root = alien;
+    let mut runs = Runs::new();
     for calls in all.iter().rev() {
         let audit = calls.arch().audit();
         // X86_64 and X32 show themselves as one.
@@ -239,7 +289,7 @@ fn program(all: &[Calls], default: u32, options: Options) -> Result<Vec<Insn>, T
             .map(Calls::arch)
             == Some(calls.arch())
         {
-            let numbers = numbers(&mut graph, all, audit, &verdicts);
+            let numbers = numbers(&mut graph, &mut runs, all, audit, &verdicts);
             root = graph.branch(Test::equal(Test::ARCH, audit), numbers, root);
         }
     }
@@ -255,30 +305,39 @@ struct Verdicts {
 }
 
 /// What is to be done with the number of a call whose architecture is `audit`.
-fn numbers(graph: &mut Graph, all: &[Calls], audit: u32, verdicts: &Verdicts) -> Id {
+fn numbers(
+    graph: &mut Graph,
+    runs: &mut Runs,
+    all: &[Calls],
+    audit: u32,
+    verdicts: &Verdicts,
+) -> Id {
     let find = |arch: Arch| all.iter().find(|calls| calls.arch() == arch);
-    let mut runs = Runs::with_capacity(256);
+    runs.clear();
     let mut add = |calls: &Calls, runs: &mut Runs| {
         calls.runs(graph, runs, verdicts.default, verdicts.newer);
     };
     runs.from(0, verdicts.default);
     if audit != Arch::X32.audit() {
-        if let Some(calls) = all.iter().find(|calls| calls.arch().audit() == audit) {
-            add(calls, &mut runs);
-        }
-        return runs.search(graph).unwrap_or(verdicts.default);
+        let Some(calls) = all.iter().find(|calls| calls.arch().audit() == audit) else {
+            return verdicts.default;
+        };
+        add(calls, runs);
+        let base = calls.arch().facts().base;
+        let asked = base..base + ASKED;
+        return runs.search(graph, asked).unwrap_or(verdicts.default);
     }
     match find(Arch::X86_64) {
-        Some(calls) => add(calls, &mut runs),
+        Some(calls) => add(calls, runs),
         None => runs.from(0, verdicts.alien),
     }
     match find(Arch::X32) {
-        Some(calls) => add(calls, &mut runs),
+        Some(calls) => add(calls, runs),
         None => {
             runs.from(X32_BIT, verdicts.alien);
             // A tracer sets the number to -1 to have a call skipped.
             runs.from(u32::MAX, verdicts.default);
         }
     }
-    runs.search(graph).unwrap_or(verdicts.default)
+    runs.search(graph, 0..ASKED).unwrap_or(verdicts.default)
 }

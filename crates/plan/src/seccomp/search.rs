@@ -1,32 +1,54 @@
 //! Finding a system call's number among intervals with the same verdict.
 
+use std::ops::Range;
+
 use super::graph::{Graph, Id, Test};
 
 /// From each number to the next run's: what happens to it. Sorted, the first from 0.
-#[derive(Debug, Default)]
-pub(super) struct Runs(Vec<(u32, Id)>);
+#[derive(Debug)]
+pub(super) struct Runs {
+    runs: Vec<(u32, Id)>,
+    /// For `search`: kept, so that the next one takes no other memory.
+    alone: Vec<(u32, Id)>,
+    spans: Vec<Span>,
+}
 
 impl Runs {
-    pub(super) fn with_capacity(runs: usize) -> Self {
-        Self(Vec::with_capacity(runs))
+    /// Of no numbers, with room for those of real profiles.
+    pub(super) fn new() -> Self {
+        Self {
+            runs: Vec::with_capacity(144),
+            alone: Vec::with_capacity(48),
+            spans: Vec::with_capacity(80),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.runs.clear();
     }
 
     /// All numbers from `start` on go to `id`. Starts must not descend.
     pub(super) fn from(&mut self, start: u32, id: Id) {
-        while self.0.last().is_some_and(|(last, _)| *last >= start) {
-            self.0.pop();
+        while self.runs.last().is_some_and(|(last, _)| *last >= start) {
+            self.runs.pop();
         }
-        if self.0.last().is_none_or(|(_, last)| *last != id) {
-            self.0.push((start, id));
+        if self.runs.last().is_none_or(|(_, last)| *last != id) {
+            self.runs.push((start, id));
         }
     }
 
     /// A search for the number in the graph: one comparison for each boundary of two
     /// runs, or for two where a single number stands alone in a run.
-    pub(super) fn search(&self, graph: &mut Graph) -> Option<Id> {
-        let mut alone = Vec::new();
-        let mut spans: Vec<Span> = Vec::with_capacity(self.0.len());
-        let mut rest = self.0.as_slice();
+    ///
+    /// Before a filter is used, the kernel interprets it for each number that it has, to
+    /// learn which calls are always allowed; that is a third of what loading costs. So the
+    /// search is balanced for the numbers `asked`, each as likely as any other. A container
+    /// makes the calls that are allowed without a look at arguments without the filter.
+    pub(super) fn search(&mut self, graph: &mut Graph, asked: Range<u32>) -> Option<Id> {
+        let Self { runs, alone, spans } = self;
+        alone.clear();
+        spans.clear();
+        let mut rest = runs.as_slice();
         while let [(start, id), tail @ ..] = rest {
             rest = tail;
             match (spans.last_mut(), tail) {
@@ -41,15 +63,22 @@ impl Runs {
                 _ => spans.push(Span {
                     start: *start,
                     id: *id,
-                    alone: (alone.len(), alone.len()),
+                    alone: (alone.len() as u32, alone.len() as u32),
+                    weight: 0,
                 }),
             }
         }
-        Search {
-            graph,
-            alone: &alone,
+        let mut end = u32::MAX;
+        for span in spans.iter_mut().rev() {
+            span.weigh(end, &asked);
+            end = span.start;
         }
-        .among(&spans)
+        let mut total = 0;
+        for span in spans.iter_mut() {
+            total += span.weight;
+            span.weight = total;
+        }
+        Search { graph, alone }.among(spans, 0)
     }
 }
 
@@ -59,13 +88,21 @@ struct Span {
     start: u32,
     id: Id,
     /// Their first and last-but-one place in the list of all.
-    alone: (usize, usize),
+    alone: (u32, u32),
+    /// How often it is sought, and then that of those before it and its own together.
+    weight: u32,
 }
 
+/// What a number that is asked for weighs beside a comparison that must be somewhere.
+const ASKED: u32 = 16;
+
 impl Span {
-    /// Comparisons it takes, roughly.
-    fn weight(&self) -> usize {
-        1 + self.alone.1 - self.alone.0
+    fn weigh(&mut self, end: u32, asked: &Range<u32>) {
+        let numbers = end
+            .min(asked.end)
+            .saturating_sub(self.start.max(asked.start));
+        let comparisons = 1 + self.alone.1 - self.alone.0;
+        self.weight = numbers * ASKED + comparisons;
     }
 }
 
@@ -78,27 +115,30 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn among(&mut self, spans: &[Span]) -> Option<Id> {
-        let [first, rest @ ..] = spans else {
-            return None;
+    /// `before` is the weight of all spans before these.
+    fn among(&mut self, spans: &[Span], before: u32) -> Option<Id> {
+        let [_, .., last] = spans else {
+            let only = spans.first()?;
+            let (from, to) = only.alone;
+            let alone = self.alone.get(from as usize..to as usize)?;
+            return Some(self.apart(alone, only.id));
         };
-        if rest.is_empty() {
-            let (from, to) = first.alone;
-            return Some(self.apart(self.alone.get(from..to)?, first.id));
-        }
-        let half = spans.iter().map(Span::weight).sum::<usize>() / 2;
-        let mut weight = first.weight();
-        let mut middle = 1;
-        for span in rest.iter().take(rest.len() - 1) {
-            if weight + span.weight() / 2 >= half {
-                break;
-            }
-            weight += span.weight();
-            middle += 1;
-        }
+        // Where the weights on both sides are nearest to each other.
+        let half = before + (last.weight - before) / 2;
+        let reach = spans.partition_point(|span| span.weight < half);
+        let off = |middle: usize| {
+            let weight = middle.checked_sub(1).and_then(|i| spans.get(i));
+            weight.map_or(u32::MAX, |span| span.weight.abs_diff(half))
+        };
+        let middle = match off(reach) < off(reach + 1) {
+            true => reach,
+            false => reach + 1,
+        };
+        let middle = middle.clamp(1, spans.len() - 1);
         let (low, high) = spans.split_at_checked(middle)?;
+        let at = low.last()?.weight;
         let test = Test::at_least(Test::NUMBER, high.first()?.start);
-        let (low, high) = (self.among(low)?, self.among(high)?);
+        let (low, high) = (self.among(low, before)?, self.among(high, at)?);
         Some(self.graph.branch(test, high, low))
     }
 

@@ -20,21 +20,28 @@ pub(super) fn open_dir(path: &Path) -> Result<OwnedFd, Errno> {
 /// The whole text of a file.
 pub(super) fn read_at(dir: impl AsFd, path: impl AsRef<Path>) -> Result<String, Errno> {
     let file = open(dir, path.as_ref(), OFlags::RDONLY)?;
-    let mut text = Vec::new();
+    let text = read_to_end(&file)?;
+    Ok(String::from_utf8(text)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// What is left of an open file, with no more memory than that needs: what is not written to
+/// is not touched either, and is given back.
+pub(crate) fn read_to_end(file: impl AsFd) -> Result<Vec<u8>, Errno> {
+    let mut text = Vec::with_capacity(ROOM);
     loop {
-        let start = text.len();
-        text.resize(start + ROOM, 0);
-        let Some(room) = text.get_mut(start..) else {
-            break;
-        };
-        let count = rustix::io::retry_on_intr(|| rustix::io::read(&file, &mut *room))?;
-        text.truncate(start + count);
-        // A file of ours comes whole in one read, unless the room was too small for it.
-        if count == 0 || count < ROOM / 2 {
+        let count = rustix::io::retry_on_intr(|| {
+            rustix::io::read(&file, rustix::buffer::spare_capacity(&mut text))
+        })?;
+        // A small file of the kernel's comes whole in one read, and so does what is left of any
+        // other file that is smaller than the room.
+        if count < ROOM / 2 {
             break;
         }
+        text.reserve(ROOM);
     }
-    Ok(String::from_utf8_lossy(&text).into_owned())
+    text.shrink_to_fit();
+    Ok(text)
 }
 
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, Errno> {

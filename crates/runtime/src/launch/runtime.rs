@@ -189,6 +189,7 @@ impl<'a> Performer<'a> {
                 self.state.start_time = start_time(self.pid()).unwrap_or(0);
                 Ok(self.launch.entry.write(&self.state)?)
             }
+            PlanOp::PublishState {} => Ok(self.launch.entry.publish()?),
             PlanOp::WritePidFile { path } => write_pid_file(path_of(path), self.pid(), undo),
             PlanOp::Hook {
                 path,

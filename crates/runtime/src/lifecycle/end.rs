@@ -23,6 +23,7 @@ const END: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A container that does not exist or is stopped.
+#[inline(never)]
 pub fn kill(global: &Global, request: &KillRequest) -> Result<()> {
     for id in targets(global, &request.target)? {
         kill_one(global, &id, request).map_err(|error| error.about(format!("kill {id}")))?;
@@ -75,6 +76,7 @@ pub(super) fn open_process(state: &State) -> Result<Option<OwnedFd>> {
 ///
 /// # Errors
 /// A container that does not exist, unless forced; one that is not stopped.
+#[inline(never)]
 pub fn delete(global: &Global, request: &DeleteRequest) -> Result<()> {
     for id in targets(global, &request.target)? {
         delete_one(global, &id, request.force)

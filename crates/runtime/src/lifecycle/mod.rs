@@ -1,4 +1,5 @@
-//! The life of a container, a function for each command.
+//! The life of a container, a function for each command. None is inlined into what chooses
+//! between them: each would pay, in pages of its stack, for what all others need.
 
 mod end;
 mod hooks;
@@ -246,15 +247,20 @@ fn pending(plan: &Plan) -> Vec<Pending> {
 ///
 /// # Errors
 /// What is wrong with the configuration, or the step that failed; nothing is left behind.
+#[inline(never)]
 pub fn create(global: &Global, request: &CreateRequest) -> Result<()> {
     let mut planned = make_plan(global, request, Until::Created, Touch::Pin)?;
-    perform(global, request, &mut planned).map(drop)
+    let made = perform(global, request, &mut planned)?;
+    // What is open is closed and what is in memory is freed by the end of the process, in one go.
+    std::mem::forget((made, planned));
+    Ok(())
 }
 
 /// Lets the process of a created container execute.
 ///
 /// # Errors
 /// A container that does not wait for it; the step that failed.
+#[inline(never)]
 pub fn start(global: &Global, id: &str) -> Result<()> {
     let (entry, state) = find(global, id)?;
     entry.lock()?;
@@ -311,7 +317,12 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
     }
     let failed = match (answer, Message::decode(&buffer)) {
         (Ok(()), Some(message)) if message.kind == MessageKind::Failed => message,
-        // End of file: the process was executed, which closed its end.
+        // End of file: the process was executed, or has ended, which closed its end.
+        _ if store::ended_as_init(state.pid) => {
+            return Err(Error::new(
+                "the container has stopped before its program was executed",
+            ));
+        }
         _ => return Ok(()),
     };
     let number = usize::try_from(failed.step).unwrap_or(0);
@@ -340,6 +351,7 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
 ///
 /// # Errors
 /// Those of [`create`] and [`start`].
+#[inline(never)]
 pub fn run(global: &Global, request: &RunRequest) -> Result<u8> {
     let planned = make_plan(global, &request.create, Until::Running, Touch::Pin)?;
     run_planned(global, request, planned)
@@ -364,6 +376,7 @@ fn run_planned(global: &Global, request: &RunRequest, mut planned: Planned) -> R
     if !request.keep {
         remove(global, &entry, &state)?;
     }
+    std::mem::forget((entry, state, pidfd, planned));
     Ok(status)
 }
 
@@ -371,6 +384,7 @@ fn run_planned(global: &Global, request: &RunRequest, mut planned: Planned) -> R
 ///
 /// # Errors
 /// Those of [`run`].
+#[inline(never)]
 pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
     let (create, bundle) = throwaway::bundle(global, request)?;
     let planned = plan_bundle(global, &create, bundle, Until::Running, Touch::Pin)?;
@@ -386,6 +400,7 @@ pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
 ///
 /// # Errors
 /// What is wrong with the configuration.
+#[inline(never)]
 pub fn plan(global: &Global, request: &PlanRequest) -> Result<String> {
     let mut create = request.create.clone();
     if create.id.is_empty() {
@@ -427,6 +442,7 @@ pub(super) fn describe(state: &State, status: Status) -> ContainerState {
 ///
 /// # Errors
 /// A container that does not exist.
+#[inline(never)]
 pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
     let (entry, state) = find(global, id)?;
     Ok(describe(&state, state.status(&entry)))
@@ -436,6 +452,7 @@ pub fn state(global: &Global, id: &str) -> Result<ContainerState> {
 ///
 /// # Errors
 /// Those of reading the state root.
+#[inline(never)]
 pub fn list(global: &Global) -> Result<Vec<ListEntry>> {
     let mut entries = Vec::new();
     for id in store::ids(&global.root)? {

@@ -253,7 +253,7 @@ impl Entry {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::empty()).ok()?;
-        serde_json::from_slice(&file::read_to_end(file).ok()?).ok()
+        serde_json::from_str(std::str::from_utf8(&file::read_to_end(file).ok()?).ok()?).ok()
     }
 
     /// Writes the state, whole or not at all.
@@ -279,7 +279,11 @@ impl Entry {
             other => other.map_err(|error| self.error(&error.into()))?,
         };
         let text = file::read_to_end(&file).map_err(|error| self.error(&error.into()))?;
-        serde_json::from_slice(&text)
+        // Checked once, which is faster than string by string.
+        let text = std::str::from_utf8(&text).map_err(|error| {
+            self.error(&std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+        })?;
+        serde_json::from_str(text)
             .map(Some)
             .map_err(|error| self.error(&error.into()))
     }

@@ -204,8 +204,8 @@ impl Judge<'_> {
         vec![calls, processor, version, compile, v2]
     }
 
-    fn against_nothing(&self) -> Vec<Option<String>> {
-        let reason = || {
+    fn against_nothing(&self, command: &str) -> Vec<Option<String>> {
+        let version = || {
             let nothing = self.figure("reference", "nothing", "a static program")?;
             let version = self.own("reference", "version")?;
             Some(format!(
@@ -216,7 +216,11 @@ impl Judge<'_> {
                 millis(self.decisive(nothing))
             ))
         };
-        vec![reason()]
+        let calls = self.own("command calls", command).map(|calls| {
+            let calls = number(self.decisive(calls));
+            format!("`{command}` makes {calls} system calls.")
+        });
+        vec![version(), calls]
     }
 
     fn floors_rate(&self, other: &str) -> Option<String> {
@@ -393,14 +397,9 @@ fn commands(judge: &mut Judge<'_>) {
     let goal = "less than 1.5 times the execution of a program that does nothing";
     for (axis, command) in [("`state`", "state"), ("`kill`", "kill")] {
         let figure = against(judge.own("command", command));
-        judge.add(
-            axis,
-            goal,
-            figure,
-            Below(1.5),
-            times,
-            Judge::against_nothing,
-        );
+        judge.add(axis, goal, figure, Below(1.5), times, |judge| {
+            judge.against_nothing(command)
+        });
     }
     let removal = judge.figure("reference", "cgroup", "removal");
     let rest = judge.own("command", "delete").zip(removal);
@@ -411,7 +410,7 @@ fn commands(judge: &mut Judge<'_>) {
         against(rest),
         Below(1.5),
         times,
-        Judge::against_nothing,
+        |judge| judge.against_nothing("delete"),
     );
 }
 

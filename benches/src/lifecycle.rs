@@ -61,7 +61,8 @@ fn by_turns(
     Ok(())
 }
 
-fn remove_container(world: &World, one: &Runtime, id: &str) {
+/// Removes what is left of a container.
+pub fn remove_container(world: &World, one: &Runtime, id: &str) {
     let _ = one.time(world, &one.words(world, &["delete", "--force", id]));
     world.scratch.reap();
 }
@@ -141,7 +142,17 @@ fn life(world: &World, one: &Runtime, subject: &Subject, id: &str) -> Result<Tim
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     time("state", &["state", id])?;
     time("start", &["start", id])?;
-    // runc's and crun's start return before the program is executed.
+    wait_for_program(pid)?;
+    time("kill", &["kill", id, "KILL"])?;
+    reap(pid)?;
+    time("delete", &["delete", id])?;
+    let anonymous = kib(&rollup, "Anonymous:").unwrap_or(0.0);
+    times.waiting = kib(&rollup, "Rss:").map(|resident| (resident, anonymous));
+    Ok(times)
+}
+
+/// Waits until a container's program is `nothing`: runc's and crun's `start` return before.
+pub fn wait_for_program(pid: i32) -> Result<()> {
     let end = Instant::now() + PATIENCE;
     while fs::read_to_string(format!("/proc/{pid}/comm"))?.trim() != "nothing" {
         if Instant::now() > end {
@@ -149,13 +160,13 @@ fn life(world: &World, one: &Runtime, subject: &Subject, id: &str) -> Result<Tim
         }
         std::thread::yield_now();
     }
-    time("kill", &["kill", id, "KILL"])?;
-    // The bench is the reaper of orphans.
+    Ok(())
+}
+
+/// Waits for the end of a container that was killed: the bench is the reaper of orphans.
+pub fn reap(pid: i32) -> Result<()> {
     rustix::process::waitpid(Pid::from_raw(pid), WaitOptions::empty())?;
-    time("delete", &["delete", id])?;
-    let anonymous = kib(&rollup, "Anonymous:").unwrap_or(0.0);
-    times.waiting = kib(&rollup, "Rss:").map(|resident| (resident, anonymous));
-    Ok(times)
+    Ok(())
 }
 
 /// A number of KiB in a file of /proc.

@@ -1,5 +1,6 @@
 //! What the figures were measured on.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -29,21 +30,20 @@ pub struct Machine {
 /// Watches what is used of the processors, in seconds.
 pub struct Processors {
     start: Instant,
-    /// By everybody outside the kernel, and taken away by the host of a virtual machine.
-    all_user: f64,
-    /// By everybody inside the kernel.
-    all_system: f64,
-    own_user: f64,
-    own_system: f64,
+    /// By everybody, and taken away by the host of a virtual machine.
+    all: f64,
+    /// By the bench and all that it waited for.
+    own: f64,
+    /// By each of the kernel's threads.
+    threads: HashMap<u32, f64>,
 }
 
 /// Shares of the processors' time, between 0 and 1.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Shares {
-    /// Other programs, outside the kernel.
+    /// Other programs.
     pub others: f64,
-    /// The kernel: what it did for other programs, and in its own threads, which have work
-    /// because of the bench.
+    /// The kernel's own threads, which have work because of the bench.
     pub kernel: f64,
 }
 
@@ -54,21 +54,17 @@ impl Processors {
         let line = stat.lines().next().unwrap_or_default();
         let fields = line.split_whitespace().skip(1);
         let ticks: Vec<f64> = fields.filter_map(|field| field.parse().ok()).collect();
-        let per_second = rustix::param::clock_ticks_per_second() as f64;
-        let sum = |fields: &[usize]| -> f64 {
-            let ticks: f64 = fields.iter().filter_map(|field| ticks.get(*field)).sum();
-            ticks / per_second
-        };
+        // Not the time in which they were idle or waited for a disk.
+        let busy = [0, 1, 2, 5, 6, 7];
+        let busy: f64 = busy.iter().filter_map(|field| ticks.get(*field)).sum();
+        // User and system together: how short processes divide it is a guess of the kernel's.
         let own = [measure::usage()?, measure::usage_of_children()?];
-        let seconds = |micros: u64| micros as f64 / 1e6;
+        let own: u64 = own.iter().map(|usage| usage.user + usage.system).sum();
         Ok(Self {
             start: Instant::now(),
-            // user, nice, steal
-            all_user: sum(&[0, 1, 7]),
-            // system, irq, softirq
-            all_system: sum(&[2, 5, 6]),
-            own_user: seconds(own.iter().map(|usage| usage.user).sum()),
-            own_system: seconds(own.iter().map(|usage| usage.system).sum()),
+            all: busy / rustix::param::clock_ticks_per_second() as f64,
+            own: own as f64 / 1e6,
+            threads: kernel_threads()?,
         })
     }
 
@@ -77,15 +73,43 @@ impl Processors {
         let now = Self::watch()?;
         let cores = std::thread::available_parallelism().map_or(1, Into::into) as f64;
         let most = self.start.elapsed().as_secs_f64() * cores;
-        let share = |all: f64, own: f64| ((all - own) / most).clamp(0.0, 1.0);
+        let before = |thread| self.threads.get(thread).copied().unwrap_or(0.0);
+        let threads = now.threads.iter();
+        let kernel: f64 = threads.map(|(thread, used)| used - before(thread)).sum();
+        let others = (now.all - self.all) - (now.own - self.own) - kernel;
+        let share = |used: f64| (used / most).clamp(0.0, 1.0);
         Ok(Shares {
-            others: share(now.all_user - self.all_user, now.own_user - self.own_user),
-            kernel: share(
-                now.all_system - self.all_system,
-                now.own_system - self.own_system,
-            ),
+            others: share(others),
+            kernel: share(kernel),
         })
     }
+}
+
+/// What the kernel's threads have used, in seconds.
+fn kernel_threads() -> Result<HashMap<u32, f64>> {
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    let mut all = HashMap::new();
+    for entry in fs::read_dir("/proc")? {
+        let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        // `2 (kthreadd) S 0 …`: the parent of all others, then user and system ticks.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let Some((_, fields)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        let fields: Vec<f64> = fields
+            .split(' ')
+            .map(|field| field.parse().unwrap_or(0.0))
+            .collect();
+        if let [_, parent, .., _] = fields[..]
+            && (parent == 2.0 || pid == 2)
+        {
+            let ticks: f64 = fields.iter().skip(11).take(2).sum();
+            all.insert(pid, ticks / per_second);
+        }
+    }
+    Ok(all)
 }
 
 /// Looks at this machine.
@@ -121,7 +145,13 @@ fn version(path: &Path) -> String {
     let output = Command::new(path).arg("--version").output();
     let output = output.map(|output| output.stdout).unwrap_or_default();
     let text = String::from_utf8_lossy(&output);
-    text.lines().next().unwrap_or_default().to_owned()
+    let mut version = text.lines().next().unwrap_or_default().to_owned();
+    let commit = text.lines().find_map(|line| line.strip_prefix("commit: "));
+    if let Some(commit) = commit {
+        let short: String = commit.chars().take(12).collect();
+        version += &format!(", commit {short}");
+    }
+    version
 }
 
 fn date() -> String {
@@ -154,6 +184,15 @@ fn month_and_day(year: u32, mut days: u64, leap: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_shares() {
+        let shares = Processors::watch().unwrap().shares().unwrap();
+        for share in [shares.others, shares.kernel] {
+            assert!((0.0..=1.0).contains(&share), "{shares:?}");
+        }
+        assert!(!kernel_threads().unwrap().contains_key(&std::process::id()));
+    }
 
     #[test]
     fn days_have_dates() {

@@ -85,6 +85,8 @@ written by hand for these four configurations and can do nothing else. It
   of the same profile, and executes the same program;
 - waits for its end.
 
+A test (`benches/tests/floor.rs`) wants a program to see the same in its container as in pipkin's.
+
 The filter, the capabilities, the limits and the device rules are computed when it is built.
 It has no JSON and no state, finds nothing out (not even whether a path that it masks is a
 file), and has none of the protection that a runtime must have: its paths are looked up in an
@@ -110,8 +112,8 @@ and of being a runtime.
 - System calls are those that `strace -f` sees come back, those of the container's program
   among them.
 - Whether a goal holds is judged by the medians, or, where other programs used more than 5 % of
-  the processors outside the kernel, by the best of each. The kernel's own share is not counted:
-  it is where it cleans up after the containers.
+  the processors, by the best of each. The kernel's own threads are not counted: they clean up
+  after the containers.
 ";
 
 /// Microseconds as milliseconds.
@@ -176,8 +178,8 @@ impl Page<'_> {
         }
         let _ = writeln!(
             text,
-            "| other programs meanwhile | {:.0} % of the processors, and the kernel for them and \
-             for itself {:.0} % |",
+            "| meanwhile | other programs used {:.0} % of the processors, the kernel's own \
+             threads {:.0} % |",
             report.shares.others * 100.0,
             report.shares.kernel * 100.0
         );
@@ -334,7 +336,8 @@ impl Page<'_> {
     }
 
     fn commands(&mut self) {
-        if self.report.points("command").is_empty() {
+        let report = self.report;
+        if report.points("command").is_empty() {
             return;
         }
         self.say(
@@ -362,6 +365,10 @@ impl Page<'_> {
                 ms(removal.min)
             );
             self.say(&line);
+        }
+        if !report.points("command calls").is_empty() {
+            self.say("\nSystem calls of each:\n");
+            self.calls("command calls", None);
         }
         let title = "Each command alone, milliseconds";
         let svg = svg::bars(
@@ -424,7 +431,11 @@ impl Page<'_> {
             }
         }
         let title = "Containers a second, by how many start at once";
-        let svg = svg::bars(title, &self.groups("rate", |rate| format!("{rate:.0}")));
+        let mut groups = self.groups("rate", |rate| format!("{rate:.0}"));
+        for group in &mut groups {
+            group.title.push_str(" at once");
+        }
+        let svg = svg::bars(title, &groups);
         self.plot("parallel", title, svg);
     }
 
@@ -501,14 +512,14 @@ impl Page<'_> {
              in brackets, how many are for the control groups ({}).",
             report.machine.cgroups
         );
-        self.calls("calls", "calls for groups");
+        self.calls("calls", Some("calls for groups"));
         if !report.points("calls v2").is_empty() {
             self.say(
                 "\nThe same where version 2 of the control groups is alone, as most machines have \
                  it. Its controllers belong to version 1 on this machine, so the configurations \
                  have no limits there but the rules for devices.\n",
             );
-            self.calls("calls v2", "calls for groups v2");
+            self.calls("calls v2", Some("calls for groups v2"));
         }
         let mut empty = Vec::new();
         for runtime in report.runtimes("empty data") {
@@ -528,11 +539,11 @@ impl Page<'_> {
         self.plot("calls", title, svg);
     }
 
-    /// A table of counts, in brackets another axis.
-    fn calls(&mut self, axis: &str, beside: &str) {
+    /// A table of counts, in brackets those of another axis.
+    fn calls(&mut self, axis: &str, beside: Option<&str>) {
         let report = self.report;
         let runtimes = report.runtimes(axis);
-        self.say("\n| configuration |");
+        self.say("\n| |");
         for runtime in &runtimes {
             let _ = write!(self.text, " {runtime} |");
         }
@@ -541,12 +552,10 @@ impl Page<'_> {
             let _ = write!(self.text, "| {point} |");
             for runtime in &runtimes {
                 let calls = report.median(axis, point, runtime);
-                let beside = report.median(beside, point, runtime);
-                let cell = calls.map(|calls| {
-                    let beside = beside.unwrap_or(0.0);
-                    format!("{} ({beside:.0})", thousands(calls))
-                });
-                let _ = write!(self.text, " {} |", cell.unwrap_or_default());
+                let beside = beside.and_then(|axis| report.median(axis, point, runtime));
+                let calls = calls.map(thousands).unwrap_or_default();
+                let beside = beside.map(|beside| format!(" ({beside:.0})"));
+                let _ = write!(self.text, " {calls}{} |", beside.unwrap_or_default());
             }
             self.text.push('\n');
         }

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use crate::Result;
 use crate::report::Report;
 use crate::runtime::{self, Kind, Runtime};
 use crate::world::{CONFIGURATIONS, Subject, World, find};
+use crate::{Result, lifecycle};
 
 /// What a trace comes to.
 #[derive(Debug, Default, PartialEq)]
@@ -50,7 +50,8 @@ pub fn calls(world: &World, report: &mut Report) -> Result<()> {
             look(world, report, name, &subject, &V2)?;
         }
     }
-    world.leave()
+    world.leave()?;
+    commands(world, report)
 }
 
 fn look(
@@ -87,13 +88,67 @@ fn look(
     Ok(())
 }
 
+/// How many calls each command makes but `create`, whose container strace would wait for.
+fn commands(world: &World, report: &mut Report) -> Result<()> {
+    let subject = world.subject("podman", &["/nothing", "wait"])?;
+    for one in world.oci() {
+        let id = world.id();
+        match life(world, one, &subject, &id) {
+            Ok(counts) => {
+                for (command, count) in counts {
+                    report.add("command calls", command, &one.name, "", count as f64);
+                }
+            }
+            Err(error) => {
+                report.fail(&one.name, "calls of the commands", &error);
+                lifecycle::remove_container(world, one, &id);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn life(
+    world: &World,
+    one: &Runtime,
+    subject: &Subject,
+    id: &str,
+) -> Result<Vec<(&'static str, usize)>> {
+    let pid_file = world.scratch.dir().join("pid");
+    let file = pid_file.to_string_lossy().into_owned();
+    let bundle = subject.bundle.path();
+    let create = ["create", "--bundle", bundle, "--pid-file", &file, id];
+    one.time(world, &one.words(world, &create))?;
+    let pid: i32 = fs::read_to_string(&pid_file)?.trim().parse()?;
+    let count = |words: &[&str]| -> Result<usize> {
+        Ok(trace_of(world, one, one.words(world, words))?.all)
+    };
+    let state = count(&["state", id])?;
+    let start = count(&["start", id])?;
+    lifecycle::wait_for_program(pid)?;
+    let kill = count(&["kill", id, "KILL"])?;
+    lifecycle::reap(pid)?;
+    let delete = count(&["delete", id])?;
+    Ok(vec![
+        ("state", state),
+        ("start", start),
+        ("kill", kill),
+        ("delete", delete),
+    ])
+}
+
 fn trace(world: &World, one: &Runtime, subject: &Subject) -> Result<Counts> {
+    trace_of(world, one, one.run_words(world, subject, &world.id()))
+}
+
+/// What strace sees of a runtime with these words.
+fn trace_of(world: &World, one: &Runtime, arguments: Vec<String>) -> Result<Counts> {
     let strace = find("strace").ok_or("strace is not on this machine")?;
     let file = world.scratch.dir().join("calls");
     let mut words: Vec<String> = ["-f", "-y", "-o"].map(str::to_owned).to_vec();
     words.push(file.to_string_lossy().into_owned());
     words.push(one.path.to_string_lossy().into_owned());
-    words.extend(one.run_words(world, subject, &world.id()));
+    words.extend(arguments);
     runtime::time(world, &strace, &words)?;
     Ok(Counts::of(&String::from_utf8_lossy(&fs::read(file)?)))
 }

@@ -233,7 +233,11 @@ impl World {
         let Some(namespace) = &self.v2 else {
             return Ok(None);
         };
-        let mut subject = self.subject(profile, args)?;
+        // What `spec` writes depends on what it sees.
+        process::setns(namespace.as_raw_fd(), 0)?;
+        let subject = self.subject(profile, args);
+        self.leave()?;
+        let mut subject = subject?;
         let resources = subject.bundle.config.pointer("/linux/resources/devices");
         let resources = json!({ "devices": resources.cloned().unwrap_or_else(|| json!([])) });
         subject.bundle.set("/linux/resources", resources);
@@ -260,6 +264,23 @@ impl World {
         }
         let text = fs::read_to_string(directory.join("config.json"))?;
         Ok(serde_json::from_str(&text)?)
+    }
+}
+
+/// What was made where version 2 is alone is not seen from the bench's own mount namespace.
+impl Drop for World {
+    fn drop(&mut self) {
+        let Some(namespace) = &self.v2 else {
+            return;
+        };
+        if process::setns(namespace.as_raw_fd(), 0).is_ok() {
+            let mut groups = self.scratch.cgroups();
+            groups.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+            for group in groups {
+                let _ = fs::remove_dir(group);
+            }
+        }
+        let _ = self.leave();
     }
 }
 

@@ -54,10 +54,11 @@ fn the_cost_of_empty_data_is_printed() {
         "NULL ",
         "\"\" ",
         "\"\" at the start of a page",
-        "100 binds:",
+        "20 binds:",
         "open_tree, move_mount",
-        "100 read-only binds:",
+        "20 read-only binds:",
         "open_tree, mount_setattr, move_mount",
+        "open_tree_attr, move_mount",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
@@ -87,6 +88,13 @@ fn every_axis_is_measured_and_reported() {
 
     let json = fs::read_to_string(out.join("performance.json")).expect("the raw figures");
     let json: Value = serde_json::from_str(&json).expect("JSON");
+    // Debian's crun fails where version 2 of the control groups is alone, without the right to
+    // raise limits.
+    for failure in json["failures"].as_array().expect("failures") {
+        let (who, places) = (&failure[0], &failure[2]);
+        let is_expected = who == "absent" || who == "crun" || places[0] == "exec";
+        assert!(is_expected, "{failure}:\n{page}");
+    }
     let series = json["series"].as_array().expect("series");
     let has = |axis: &str, point: &str, runtime: &str| {
         series.iter().any(|one| {

@@ -179,6 +179,8 @@ impl PlanOp {
             Self::CgroupCreate { .. }
             | Self::CgroupLimits { .. }
             | Self::CgroupDevices { .. }
+            | Self::WriteState { .. }
+            | Self::CgroupMove { .. }
             | Self::LeaveNamespace { .. } => false,
             Self::WriteProc { file, .. } => file.as_c_str() == c"timens_offsets",
             _ => true,
@@ -190,7 +192,7 @@ impl PlanOp {
     pub const fn holds_container(&self) -> bool {
         !matches!(
             self,
-            Self::WriteState { .. } | Self::WritePidFile { .. } | Self::LeaveNamespace { .. }
+            Self::PublishState { .. } | Self::WritePidFile { .. } | Self::LeaveNamespace { .. }
         )
     }
 }
@@ -220,6 +222,9 @@ ops! {
     7 ListenStart { slot: Slot, lock: Slot, }
     /// Opens the mount namespace that holds nothing but an empty file system.
     9 OpenPinned { slot: Slot, }
+    /// Opens the host's /proc: before Linux 5.12 a mount is changed by mount(2), which takes a
+    /// path, and what has only a descriptor is named below `self/fd`.
+    10 OpenProc { slot: Slot, }
     /// Maps the owners of a detached tree, mount_setattr(2) `MOUNT_ATTR_IDMAP`.
     8 IdmapTree { slot: Slot, uid_map: S, gid_map: S, recursive: bool, }
 
@@ -257,8 +262,11 @@ ops! {
     /// Writes a file of the container's process below /proc: `uid_map`, `gid_map`,
     /// `setgroups`, `timens_offsets`, `oom_score_adj`.
     33 WriteProc { file: S, value: S, }
-    /// Keeps what `state`, `start` and `delete` need to know.
+    /// Writes what `state`, `start` and `delete` need to know, not yet as the state: who looks
+    /// for it meanwhile sees by the process whether its program is executed.
     34 WriteState { }
+    /// Makes it the state.
+    37 PublishState { }
     /// Writes the process's id for whoever called.
     35 WritePidFile { path: S, }
     /// A hook.
@@ -299,10 +307,11 @@ ops! {
     74 NewMount { slot: Slot, fstype: S, source: Option<S>, options: B, attr: u64, }
     /// move_mount(2) of a detached mount to a path of the root, made where it is missing.
     75 Attach { slot: Slot, dir: Slot, path: S, target: Target, }
-    /// mount_setattr(2) on a mount that a slot holds.
-    76 SetAttr { slot: Slot, attr: MountAttr, }
-    /// mount_setattr(2) on the mount at a path of the root.
-    77 SetAttrAt { dir: Slot, path: S, attr: MountAttr, }
+    /// mount_setattr(2) on a mount that a slot holds; with `proc`, before Linux 5.12, mount(2),
+    /// whose attributes are never recursive.
+    76 SetAttr { slot: Slot, attr: MountAttr, proc: Option<Slot>, }
+    /// The same on the mount at a path of the root.
+    77 SetAttrAt { dir: Slot, path: S, attr: MountAttr, proc: Option<Slot>, }
     /// Fills a detached tmpfs with what lies at a path of the root.
     78 CopyUp { slot: Slot, dir: Slot, path: S, }
     /// mknodat(2), mode and owner.
@@ -313,8 +322,9 @@ ops! {
     81 Mkdir { dir: Slot, path: S, mode: u32, }
     /// Hides a path: a file below the null device, a directory below an empty one.
     82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, }
-    /// Makes a path read-only, with the mounts below it. `plain` as for [`Covered`].
-    83 ReadonlyPath { dir: Slot, path: S, plain: bool, }
+    /// Makes a path read-only, with the mounts below it, or without them where `proc` is given
+    /// as for `SetAttr`. `plain` as for [`Covered`].
+    83 ReadonlyPath { dir: Slot, path: S, plain: bool, proc: Option<Slot>, }
     /// pivot_root(2) to the root and umount2(2) of the old one.
     84 PivotRoot { slot: Slot, }
     /// Moves the root over `/` and chroot(2), for a root that cannot be pivoted.

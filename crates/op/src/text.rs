@@ -138,6 +138,14 @@ impl fmt::Display for Also {
     }
 }
 
+/// What changes the attributes of a mount.
+const fn attr_call(proc: Option<crate::Slot>) -> &'static str {
+    match proc {
+        Some(_) => "mount",
+        None => "mount_setattr",
+    }
+}
+
 /// A C string as text.
 struct Text<'s>(&'s core::ffi::CStr);
 
@@ -187,6 +195,7 @@ impl fmt::Display for PlanOp {
                     Text(path)
                 )
             }
+            Self::OpenProc { .. } => f.write_str("open /proc"),
             Self::OpenPinned { .. } => f.write_str("open the empty mount namespace"),
             Self::OpenNull { .. } => f.write_str("open_tree /dev/null"),
             Self::OpenDevice {
@@ -247,6 +256,7 @@ impl fmt::Display for PlanOp {
                 write!(f, "write {} to {}", Text(value).to_trimmed(), Text(file))
             }
             Self::WriteState {} => f.write_str("write state"),
+            Self::PublishState {} => f.write_str("publish state"),
             Self::WritePidFile { path } => write!(f, "write pid file {}", Text(path)),
             Self::Hook { kind, path, .. } => write!(f, "{} hook {}", kind.name(), Text(path)),
             Self::Unshare { flags } => write!(f, "unshare {}", Bits(*flags, &NAMESPACES)),
@@ -309,10 +319,10 @@ impl PlanOp {
                 }
             }
             Self::Attach { path, .. } => write!(f, "move_mount to {}", Text(path)),
-            Self::SetAttr { attr, .. } => write!(f, "mount_setattr {attr}"),
-            Self::SetAttrAt { path, attr, .. } => {
-                write!(f, "mount_setattr {attr} on {}", Text(path))
-            }
+            Self::SetAttr { attr, proc, .. } => write!(f, "{} {attr}", attr_call(*proc)),
+            Self::SetAttrAt {
+                path, attr, proc, ..
+            } => write!(f, "{} {attr} on {}", attr_call(*proc), Text(path)),
             Self::CopyUp { path, .. } => write!(f, "copy {} up", Text(path)),
             Self::Mknod {
                 path,

@@ -25,7 +25,7 @@ pub struct Builder<'a> {
     pub after: Vec<Step>,
     /// Trees of the host that the container opens itself, and where among the steps after the
     /// clone: it must still be among the host's mounts.
-    sources: Vec<Step>,
+    pub sources: Vec<Step>,
     sources_at: usize,
     /// File systems that the plan makes and that nobody else writes to.
     made: Vec<Made>,
@@ -272,7 +272,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Whether a path lies below another.
-fn is_below(path: &str, above: &str) -> bool {
+pub fn is_below(path: &str, above: &str) -> bool {
     path.strip_prefix(above)
         .is_some_and(|rest| rest.starts_with('/'))
 }

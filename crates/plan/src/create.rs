@@ -8,8 +8,8 @@ use crate::build::{Builder, c_string};
 use crate::cgroup::{self, Version, Write};
 use crate::namespaces::{self, Namespaces, flag};
 use crate::{
-    Host, Invalid, Plan, Request, Until, devices, hooks, mounts, process, rootfs, seccomp, sysctl,
-    unsupported,
+    Host, Invalid, Plan, Request, Until, devices, hooks, mounts, older, process, rootfs, seccomp,
+    sysctl, unsupported,
 };
 
 /// Makes the plan of a start.
@@ -68,6 +68,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
         limit_cgroup(b, &limits)?;
     }
     oom_score(b)?;
+    if b.namespaces.pinned {
+        b.runtime("", PlanOp::WriteState {});
+    }
     join_cgroup(b, clone_into)?;
     namespaces::set_time(b, host)?;
     let cgroup_namespace = b.namespaces.new & flag::CGROUP;
@@ -143,6 +146,9 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     process::execute(b, &env, filter, sets)?;
     for kind in [HookKind::Poststart, HookKind::Poststop] {
         hooks::steps(b, kind, Actor::Runtime, Status::Running)?;
+    }
+    if !host.has_mount_setattr() {
+        older::without_mount_setattr(b)?;
     }
 
     let clone = PlanOp::Clone {
@@ -454,7 +460,10 @@ fn name_host(b: &mut Builder<'_>) -> Result<(), Invalid> {
 
 /// What is left for whoever asks: the state and the process's id.
 fn record(b: &mut Builder<'_>) -> Result<(), Invalid> {
-    b.runtime("", PlanOp::WriteState {});
+    if !b.namespaces.pinned {
+        b.runtime("", PlanOp::WriteState {});
+    }
+    b.runtime("", PlanOp::PublishState {});
     if let Some(path) = b.request.pid_file.clone() {
         let path = c_string("", &path)?;
         b.runtime("", PlanOp::WritePidFile { path });

@@ -7,6 +7,9 @@ use crate::cgroup;
 pub struct Host {
     /// The kernel's version, major and minor.
     pub kernel: (u32, u32),
+    /// Whether a seccomp filter hides calls that the kernel has, as an older engine's does around
+    /// a runtime that it runs in a container: a start that failed has found that out.
+    pub filtered: bool,
     /// Whether the runtime itself is in a user namespace that is not the first.
     pub in_user_namespace: bool,
     /// Whether it may do what root may: it has all capabilities in its user namespace.
@@ -54,7 +57,21 @@ impl Host {
     /// Whether a process can be born in a cgroup of v2, Linux 5.7.
     #[must_use]
     pub fn has_clone_into_cgroup(&self) -> bool {
-        self.kernel >= (5, 7)
+        !self.filtered && self.kernel >= (5, 7)
+    }
+
+    /// Whether mounts are changed by descriptor, with the mounts below them, and their owners
+    /// mapped: mount_setattr(2), Linux 5.12.
+    #[must_use]
+    pub fn has_mount_setattr(&self) -> bool {
+        !self.filtered && self.kernel >= (5, 12)
+    }
+
+    /// Whether a mount can forbid to follow links: `MOUNT_ATTR_NOSYMFOLLOW`, Linux 5.14
+    /// (mount(2) ignores `MS_NOSYMFOLLOW` before 5.10).
+    #[must_use]
+    pub fn has_nosymfollow(&self) -> bool {
+        self.kernel >= (5, 14)
     }
 
     /// The v1 hierarchies.

@@ -19,6 +19,7 @@ mod host;
 mod invalid;
 mod mounts;
 mod namespaces;
+mod older;
 mod plan;
 mod process;
 mod request;

@@ -143,6 +143,7 @@ pub fn finish(builder: &mut Builder<'_>) {
             PlanOp::SetAttr {
                 slot: builder.root,
                 attr,
+                proc: None,
             },
         );
     }
@@ -175,6 +176,7 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
             dir,
             path: c_string(&pointer, &path)?,
             plain: known != Covered::Unknown,
+            proc: None,
         };
         builder.container(pointer, op);
     }

@@ -216,17 +216,89 @@ fn without_control_groups() {
     check("no-cgroup", least(), &request(), &host);
 }
 
+/// Without CLONE_INTO_CGROUP (5.7) and mount_setattr (5.12).
 #[test]
-fn an_older_kernel_moves_into_the_cgroup() {
-    check(
-        "kernel-5.4",
-        least(),
-        &request(),
-        &Host {
-            kernel: (5, 4),
+fn an_older_kernel() {
+    let bind = |destination: &str, options: &[&str]| json!({"destination": destination, "type": "bind", "source": "/src", "options": options});
+    let changes = [
+        ("/mounts/-", bind("/plain", &["bind"])),
+        (
+            "/mounts/-",
+            bind("/both", &["rbind", "ro", "nosuid", "shared"]),
+        ),
+        ("/mounts/-", bind("/all", &["bind", "rro", "rslave"])),
+        (
+            "/mounts/-",
+            json!({"destination": "/new", "type": "tmpfs", "options": ["ro", "rnoexec", "rslave"]}),
+        ),
+        ("/linux/readonlyPaths/-", json!("/both")),
+        ("/mounts/-", bind("/both/below", &["bind"])),
+        ("/root/readonly", json!(true)),
+    ];
+    let old = Host {
+        kernel: (5, 4),
+        ..v2()
+    };
+    let config = with(engine("podman"), &changes);
+    check("kernel-5.4", config.clone(), &request(), &old);
+    let pinned = Host {
+        pinned: true,
+        ..old.clone()
+    };
+    check("kernel-5.4-pinned", config.clone(), &request(), &pinned);
+    // A filter that hides the calls makes a new kernel the same.
+    let filtered = Host {
+        filtered: true,
+        pinned: true,
+        ..v2()
+    };
+    check("kernel-5.4-pinned", config, &request(), &filtered);
+    let without_mounts = with(least(), &[("/linux/namespaces", json!([{"type": "pid"}]))]);
+    let config: Config = serde_json::from_value(without_mounts).unwrap();
+    let plan = create(&config, &request(), &old).unwrap().to_string();
+    assert!(!plan.contains("open /proc"), "{plan}");
+}
+
+/// What mount(2) cannot do is refused by name, with the version that can.
+#[test]
+fn what_an_older_kernel_does_not_have() {
+    let mapping = json!([{"containerID": 0, "hostID": 1000, "size": 1}]);
+    let bind = |options: &[&str]| json!([{"destination": "/a", "type": "bind", "source": "/src", "options": options}]);
+    let mapped = json!([{"destination": "/a", "source": "/src", "options": ["bind"],
+        "uidMappings": mapping, "gidMappings": mapping}]);
+    let cases = [
+        (bind(&["rbind", "rro"]), "/mounts/0/options", "Linux 5.12"),
+        (
+            bind(&["rbind", "nodev", "rnoexec", "rshared"]),
+            "/mounts/0/options",
+            "Linux 5.12",
+        ),
+        (mapped, "/mounts/0", "Linux 5.12"),
+        (
+            bind(&["bind", "nosymfollow"]),
+            "/mounts/0/options",
+            "Linux 5.14",
+        ),
+    ];
+    for (mounts, pointer, version) in cases {
+        let config: Config = serde_json::from_value(with(least(), &[("/mounts", mounts)])).unwrap();
+        assert!(create(&config, &request(), &v2()).is_ok());
+        let old = Host {
+            kernel: (5, 11),
             ..v2()
-        },
-    );
+        };
+        let invalid = create(&config, &request(), &old).unwrap_err();
+        assert_eq!(invalid.pointer, pointer);
+        assert!(invalid.message.contains(version), "{invalid}");
+        let filtered = Host {
+            filtered: true,
+            ..v2()
+        };
+        // The version alone does not help where a filter hides what it has.
+        let hint = create(&config, &request(), &filtered).err();
+        let hint = hint.and_then(|invalid| invalid.hint).unwrap_or_default();
+        assert_eq!(hint.contains("filter"), version == "Linux 5.12", "{hint}");
+    }
 }
 
 #[test]

@@ -25,8 +25,8 @@ use crate::cgroup::{Group, Layout, Location, file};
 use crate::{Error, Result, image, launch};
 
 const STATE: &str = "state.json";
-/// What becomes that once it is whole.
-const NEW: &str = "state.json.new";
+/// The state before it is published.
+const NEW_STATE: &str = "state.json.new";
 const GROUP: &str = "group";
 /// The socket at which `start` is awaited.
 pub const SOCKET: &str = "start.sock";
@@ -253,19 +253,26 @@ impl Entry {
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, GROUP, flags, Mode::empty()).ok()?;
-        serde_json::from_str(std::str::from_utf8(&file::read_to_end(file).ok()?).ok()?).ok()
+        serde_json::from_slice(&file::read_to_end(file).ok()?).ok()
     }
 
-    /// Writes the state, whole or not at all.
+    /// Writes what will be the state when it is [published](Self::publish).
     ///
     /// # Errors
     /// Those of writing a file.
     pub fn write(&self, state: &State) -> std::io::Result<()> {
         let text = serde_json::to_vec(state)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.dir, NEW, flags, Mode::from_raw_mode(0o600))?;
-        File::from(file).write_all(&text)?;
-        Ok(rustix::fs::renameat(&self.dir, NEW, &self.dir, STATE)?)
+        let file = rustix::fs::openat(&self.dir, NEW_STATE, flags, Mode::from_raw_mode(0o600))?;
+        File::from(file).write_all(&text)
+    }
+
+    /// Makes what was written the state.
+    ///
+    /// # Errors
+    /// Those of rename(2).
+    pub fn publish(&self) -> rustix::io::Result<()> {
+        rustix::fs::renameat(&self.dir, NEW_STATE, &self.dir, STATE)
     }
 
     /// Reads the state; `None` where the container is not made yet.
@@ -273,19 +280,37 @@ impl Entry {
     /// # Errors
     /// Those of reading a file, and a file that is no state.
     pub fn read(&self) -> Result<Option<State>> {
+        let Some(text) = self.read_file(STATE)? else {
+            return self.read_unpublished();
+        };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| self.error(&error.into()))
+    }
+
+    /// The state of a container whose program is executed, but whose runtime has not come to
+    /// publish it: a program that says that it has begun is not "being created".
+    fn read_unpublished(&self) -> Result<Option<State>> {
+        let Some(text) = self.read_file(NEW_STATE)? else {
+            // It was published meanwhile, or there is none.
+            let text = self.read_file(STATE)?;
+            return Ok(text.and_then(|text| serde_json::from_str(&text).ok()));
+        };
+        let state: Option<State> = serde_json::from_str(&text).ok();
+        Ok(state.filter(|state| has_executed(state.pid)))
+    }
+
+    fn read_file(&self, name: &str) -> Result<Option<String>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.dir, STATE, flags, Mode::empty()) {
+        let file = match rustix::fs::openat(&self.dir, name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             other => other.map_err(|error| self.error(&error.into()))?,
         };
         let text = file::read_to_end(&file).map_err(|error| self.error(&error.into()))?;
         // Checked once, which is faster than string by string.
-        let text = std::str::from_utf8(&text).map_err(|error| {
+        String::from_utf8(text).map(Some).map_err(|error| {
             self.error(&std::io::Error::new(std::io::ErrorKind::InvalidData, error))
-        })?;
-        serde_json::from_str(text)
-            .map(Some)
-            .map_err(|error| self.error(&error.into()))
+        })
     }
 
     fn error(&self, error: &std::io::Error) -> Error {
@@ -299,7 +324,7 @@ impl Entry {
     pub fn remove(&self) -> Result<()> {
         // A container that ran to its end has left no more than the first two.
         let mut result = Ok(());
-        for names in [&[STATE, GROUP][..], &[SOCKET, LOCK, NEW]] {
+        for names in [&[STATE, GROUP][..], &[SOCKET, LOCK, NEW_STATE]] {
             for name in names {
                 let _ = rustix::fs::unlinkat(&self.dir, *name, AtFlags::empty());
             }
@@ -339,6 +364,16 @@ impl State {
             Status::Running
         }
     }
+}
+
+/// Whether a container's process is neither pipkin nor its init program any more.
+fn has_executed(pid: i32) -> bool {
+    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let Some(its) = program(&pid.to_string()) else {
+        return false;
+    };
+    let init = format!("/memfd:{}", crate::image::NAME);
+    !its.to_string_lossy().starts_with(&init) && program("self") != Some(its)
 }
 
 /// When a process began, in clock ticks; `None` when it has ended, be it that nobody has
@@ -447,6 +482,34 @@ mod tests {
         assert!(!entry.is_waiting());
         entry.remove().unwrap();
         assert!(Entry::find(&root, "web").unwrap().is_none());
+        std::fs::remove_dir(root).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_runs_is_not_being_created() {
+        let (root, entry) = entry("unpublished");
+        let of = |pid| State {
+            pid: i32::try_from(pid).unwrap(),
+            ..State::default()
+        };
+        let pid = |read: Result<Option<State>>| read.unwrap().map(|state| state.pid);
+        assert_eq!(pid(entry.read()), None);
+        // This program stands for the runtime, which is what a child is at first.
+        entry.write(&of(std::process::id())).unwrap();
+        assert_eq!(pid(entry.read()), None);
+        let mut program = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let state = of(program.id());
+        entry.write(&state).unwrap();
+        assert_eq!(pid(entry.read()), Some(state.pid));
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!(pid(entry.read()), None);
+        entry.publish().unwrap();
+        assert_eq!(pid(entry.read()), Some(state.pid));
+        entry.remove().unwrap();
         std::fs::remove_dir(root).unwrap();
     }
 

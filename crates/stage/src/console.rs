@@ -1,6 +1,6 @@
 //! The container's terminal.
 
-use pipkin_sys::fs::{self, mode, oflag, resolve};
+use pipkin_sys::fs::{self, mode, oflag};
 use pipkin_sys::{Errno, Fd, Result, mount, socket, tty};
 
 use crate::inside::{self, Place};
@@ -20,9 +20,8 @@ pub struct Console {
 /// error, and /dev/console. No path of the image leads to either side (CVE-2025-52565).
 #[inline(never)]
 pub fn set_up(console_socket: Fd, root: Fd, console: Console) -> Result<()> {
-    let how = resolve::IN_ROOT | resolve::NO_MAGICLINKS;
     let flags = oflag::RDWR | oflag::NOCTTY;
-    let master = Place::new(fs::openat2(root, c"/dev/ptmx", flags, 0, how)?);
+    let master = Place::new(inside::open(root, c"/dev/ptmx", flags)?);
     let stat = fs::stat_fd(master.fd())?;
     if !stat.is(mode::CHARACTER) || stat.rdev != (5, 2) {
         return Err(Errno::ENOTTY);

@@ -96,7 +96,7 @@ fn state_file(state: &[u8], pid: i32) -> Result<Fd> {
 }
 
 /// The digits of a number that is not negative.
-fn decimal(number: i32, buffer: &mut [u8; 12]) -> &[u8] {
+pub fn decimal(number: i32, buffer: &mut [u8; 12]) -> &[u8] {
     let mut rest = number.unsigned_abs();
     let mut start = buffer.len();
     for place in buffer.iter_mut().rev() {

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use pipkin_sys::process;
-use pipkin_sys::{Errno, Result, fs};
+use pipkin_sys::{Errno, Result};
 
 use crate::Failure;
 
@@ -59,18 +59,4 @@ pub fn raise_ambient(set: u64) -> core::result::Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Marks every descriptor from `first` on as close-on-exec. Before Linux 5.11, each by
-/// itself up to the largest that a process may have by default.
-pub fn close_range(first: u32) -> Result<()> {
-    match fs::cloexec_from(first) {
-        Err(Errno::ENOSYS | Errno::EINVAL) => {
-            for file in first..65536 {
-                let _ = fs::set_cloexec(i32::try_from(file).map_err(|_| Errno::EINVAL)?, true);
-            }
-            Ok(())
-        }
-        other => other,
-    }
 }

@@ -5,6 +5,8 @@
 //! links of /proc, and then used as a descriptor. What is missing is made on the pinned
 //! parent (CVE-2021-30465, CVE-2024-45310, CVE-2019-18837).
 
+mod lookup;
+
 use core::ffi::CStr;
 
 use pipkin_op::Detail;
@@ -23,26 +25,32 @@ const MAX_LINKS: usize = 40;
 /// Permissions of a mount point that is made.
 pub const MOUNT_POINT: u32 = 0o755;
 
+/// Opens a path under `root`, with links followed inside it, and no magic link.
+pub fn open(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
+    open_how(root, path, flags, resolve::IN_ROOT | resolve::NO_MAGICLINKS)
+}
+
+/// openat2(2), or the walk that does the same where the kernel or a seccomp filter (which may
+/// also say EPERM) does not let that be. It is asked each time: a refusal costs a fraction of
+/// the walk, a variable would cost every container's process a page.
+fn open_how(root: Fd, path: &CStr, flags: u32, how: u64) -> Result<Fd> {
+    match fs::openat2(root, path, flags, 0, how) {
+        Err(Errno::ENOSYS | Errno::EPERM) => {
+            lookup::open(root, path, flags, how & resolve::NO_SYMLINKS == 0)
+        }
+        other => other,
+    }
+}
+
 /// Looks a path up under `root`; what it gives is a place (`O_PATH`).
 pub fn resolve(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
-    fs::openat2(
-        root,
-        path,
-        oflag::PATH | flags,
-        0,
-        resolve::IN_ROOT | resolve::NO_MAGICLINKS,
-    )
+    open(root, path, oflag::PATH | flags)
 }
 
 /// Looks a path up under `root` and refuses every symbolic link on the way.
 pub fn resolve_strict(root: Fd, path: &CStr, flags: u32) -> Result<Fd> {
-    fs::openat2(
-        root,
-        path,
-        oflag::PATH | flags,
-        0,
-        resolve::IN_ROOT | resolve::NO_SYMLINKS,
-    )
+    let how = resolve::IN_ROOT | resolve::NO_SYMLINKS;
+    open_how(root, path, oflag::PATH | flags, how)
 }
 
 /// How many descriptors may be open before one that is not needed any more is closed: execve(2)
@@ -61,6 +69,13 @@ impl Place {
     /// The descriptor.
     pub const fn fd(&self) -> Fd {
         self.0
+    }
+
+    /// The descriptor, which then is not given back.
+    pub const fn keep(self) -> Fd {
+        let file = self.0;
+        core::mem::forget(self);
+        file
     }
 }
 
@@ -359,7 +374,7 @@ pub fn mkdir(root: Fd, path: &CStr, mode: u32) -> Result<()> {
 /// Writes a file below a procfs of our own; no link is followed, nothing above is reached.
 pub fn write_kernel_file(proc: Fd, path: &CStr, value: &[u8]) -> Result<()> {
     let how = resolve::BENEATH | resolve::NO_SYMLINKS;
-    let file = Place::new(fs::openat2(proc, path, oflag::WRONLY, 0, how)?);
+    let file = Place::new(open_how(proc, path, oflag::WRONLY, how)?);
     fs::write(file.fd(), value).map(drop)
 }
 

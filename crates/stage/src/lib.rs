@@ -3,7 +3,7 @@
 //! No std and no allocation: this runs in a program without a C library, whose only input
 //! is the plan behind it and the descriptors that it was given.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 mod console;

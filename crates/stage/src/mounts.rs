@@ -3,12 +3,13 @@
 use core::ffi::CStr;
 
 use pipkin_op::wire::unpack;
-use pipkin_op::{Covered, Detail, MountAttr, Slot, Target, attr};
+use pipkin_op::{Covered, Detail, MountAttr, Slot, Target, attr, ms};
 use pipkin_sys::fs::{self, mode, oflag};
 use pipkin_sys::mount::{self, MNT_DETACH};
 use pipkin_sys::{Errno, Fd, Result};
 
 use crate::Failure;
+use crate::hook::decimal;
 use crate::inside::{self, Place};
 use crate::walk::Walk;
 
@@ -157,16 +158,81 @@ fn attach_new(mounted: Fd, dir: Fd, name: &CStr) -> Result<()> {
     mount::move_mount(mounted, dir, name)
 }
 
-/// mount_setattr(2).
-pub fn set_attr(mounted: Fd, attr: MountAttr) -> Result<()> {
-    mount::mount_setattr(
-        mounted,
-        attr.set,
-        attr.clear,
-        attr.propagation,
-        0,
-        attr.recursive,
-    )
+/// mount_setattr(2), or with `proc` mount(2) once for the propagation and once for the rest.
+pub fn set_attr(walk: &mut Walk, mounted: Fd, attr: MountAttr, proc: Option<Slot>) -> Result<()> {
+    let Some(proc) = proc else {
+        let MountAttr {
+            set,
+            clear,
+            propagation,
+            recursive,
+        } = attr;
+        return mount::mount_setattr(mounted, set, clear, propagation, 0, recursive);
+    };
+    // The host's procfs was opened before anything of the container was there, and a link below
+    // self/fd leads to the descriptor's own mount: no path of the image is looked up.
+    let mut buffer = [0; 24];
+    let path = descriptor_path(mounted, &mut buffer)?;
+    walk.enter(walk.fd(proc)?)?;
+    if attr.propagation != 0 {
+        let recursive = if attr.recursive { ms::REC } else { 0 };
+        mount::mount(None, path, None, attr.propagation | recursive, None)?;
+    }
+    if attr.set | attr.clear == 0 {
+        return Ok(());
+    }
+    // mount(2) sets all of a mount's flags. Those that it has are kept: they may be locked, in a
+    // user namespace, and nobody asked to lose them.
+    let has = attributes(fs::statfs(mounted)?.flags);
+    let flags = flags((has & !attr.clear) | attr.set);
+    mount::mount(None, path, None, ms::REMOUNT | ms::BIND | flags, None)
+}
+
+/// `self/fd/` and the number of a descriptor.
+fn descriptor_path(file: Fd, buffer: &mut [u8; 24]) -> Result<&CStr> {
+    const DIRECTORY: &[u8] = b"self/fd/";
+    let mut digits = [0; 12];
+    let digits = decimal(file, &mut digits);
+    let (text, rest) = buffer.split_at_mut(DIRECTORY.len());
+    text.copy_from_slice(DIRECTORY);
+    let place = rest.get_mut(..digits.len()).ok_or(Errno::ENAMETOOLONG)?;
+    place.copy_from_slice(digits);
+    CStr::from_bytes_until_nul(buffer).map_err(|_| Errno::ENAMETOOLONG)
+}
+
+/// Attributes of a mount and how others number them: `MOUNT_ATTR_*`, `ST_*` of statfs(2), `MS_*`
+/// of mount(2).
+const FLAGS: [(u64, u64, u64); 6] = [
+    (attr::RDONLY, 0x1, ms::RDONLY),
+    (attr::NOSUID, 0x2, ms::NOSUID),
+    (attr::NODEV, 0x4, ms::NODEV),
+    (attr::NOEXEC, 0x8, ms::NOEXEC),
+    (attr::NODIRATIME, 0x800, ms::NODIRATIME),
+    (attr::NOSYMFOLLOW, 0x2000, ms::NOSYMFOLLOW),
+];
+
+/// `MOUNT_ATTR_*` of a mount's `ST_*`.
+fn attributes(flags: u64) -> u64 {
+    const ST_NOATIME: u64 = 0x400;
+    const ST_RELATIME: u64 = 0x1000;
+    let atime = match (flags & ST_RELATIME, flags & ST_NOATIME) {
+        (0, 0) => attr::STRICTATIME,
+        (0, _) => attr::NOATIME,
+        _ => 0,
+    };
+    let one = |&(attr, st, _): &(u64, u64, u64)| if flags & st == 0 { 0 } else { attr };
+    FLAGS.iter().map(one).sum::<u64>() | atime
+}
+
+/// The `MS_*` of `MOUNT_ATTR_*`.
+fn flags(attributes: u64) -> u64 {
+    let atime = match attributes & attr::ATIME {
+        attr::NOATIME => ms::NOATIME,
+        attr::STRICTATIME => ms::STRICTATIME,
+        _ => ms::RELATIME,
+    };
+    let one = |&(attr, _, ms): &(u64, u64, u64)| if attributes & attr == 0 { 0 } else { ms };
+    FLAGS.iter().map(one).sum::<u64>() | atime
 }
 
 /// Hides a path: a file below the null device, a directory below an empty one. What is not
@@ -210,8 +276,15 @@ pub fn mask(
     }
 }
 
-/// Makes a path and the mounts below it read-only; what is not there needs nothing.
-pub fn readonly_path(dir: Fd, path: &CStr, plain: bool) -> Result<()> {
+/// Makes a path and, without `proc`, the mounts below it read-only; what is not there needs
+/// nothing.
+pub fn readonly_path(
+    walk: &mut Walk,
+    dir: Fd,
+    path: &CStr,
+    plain: bool,
+    proc: Option<Slot>,
+) -> Result<()> {
     let place;
     let (at, name) = if plain {
         (dir, after_first(path))
@@ -222,12 +295,20 @@ pub fn readonly_path(dir: Fd, path: &CStr, plain: bool) -> Result<()> {
         };
         (place.fd(), c"")
     };
-    let readonly = (attr::RDONLY, 0, 0);
-    let copy = match mount::open_tree_attr(at, name, (true, true), readonly) {
+    let set = if proc.is_none() { attr::RDONLY } else { 0 };
+    let copy = match mount::open_tree_attr(at, name, (true, true), (set, 0, 0)) {
         Err(Errno::ENOENT | Errno::ENOTDIR) if plain => return Ok(()),
         other => Place::new(other?),
     };
-    mount::move_mount(copy.fd(), at, name)
+    mount::move_mount(copy.fd(), at, name)?;
+    if proc.is_none() {
+        return Ok(());
+    }
+    let readonly = MountAttr {
+        set: attr::RDONLY,
+        ..MountAttr::default()
+    };
+    set_attr(walk, copy.fd(), readonly, proc)
 }
 
 /// pivot_root(2) to a root that is attached over the old one, and the end of the old one.

@@ -5,7 +5,7 @@ use pipkin_sys::fs::oflag;
 use pipkin_sys::{AT_FDCWD, Errno, fs, mount, process, socket};
 
 use crate::inside::Place;
-use crate::source::{open_null, open_root, open_tree};
+use crate::source::{open_null, open_proc, open_root, open_tree};
 use crate::walk::Walk;
 use crate::{Failure, console, copyup, exec, hook, identity, inside, mounts};
 
@@ -74,6 +74,10 @@ impl Walk {
                 let tree = open_null()?;
                 self.set(slot, tree)?;
             }
+            StageOp::OpenProc { slot } => {
+                let proc = open_proc()?;
+                self.set(slot, proc)?;
+            }
             StageOp::Mount {
                 dir,
                 path,
@@ -109,10 +113,17 @@ impl Walk {
             } => {
                 mounts::attach(self.fd(slot)?, self.fd(dir)?, path, target)?;
             }
-            StageOp::SetAttr { slot, attr } => mounts::set_attr(self.fd(slot)?, attr)?,
-            StageOp::SetAttrAt { dir, path, attr } => {
+            StageOp::SetAttr { slot, attr, proc } => {
+                mounts::set_attr(self, self.fd(slot)?, attr, proc)?;
+            }
+            StageOp::SetAttrAt {
+                dir,
+                path,
+                attr,
+                proc,
+            } => {
                 let place = Place::new(inside::resolve(self.fd(dir)?, path, 0)?);
-                mounts::set_attr(place.fd(), attr)?;
+                mounts::set_attr(self, place.fd(), attr, proc)?;
             }
             StageOp::CopyUp { slot, dir, path } => {
                 copyup::copy_up(self.fd(dir)?, path, self.fd(slot)?)?;
@@ -146,8 +157,13 @@ impl Walk {
             } => {
                 mounts::mask(self, self.fd(dir)?, path, (null, empty), is)?;
             }
-            StageOp::ReadonlyPath { dir, path, plain } => {
-                mounts::readonly_path(self.fd(dir)?, path, plain)?;
+            StageOp::ReadonlyPath {
+                dir,
+                path,
+                plain,
+                proc,
+            } => {
+                mounts::readonly_path(self, self.fd(dir)?, path, plain, proc)?;
             }
             StageOp::PivotRoot { slot } => {
                 self.leave();
@@ -241,7 +257,7 @@ impl Walk {
             StageOp::AwaitStart { listener, .. } => self.await_start(listener)?,
             StageOp::CloseRange { first } => {
                 self.first = first;
-                identity::close_range(first)?;
+                fs::cloexec_from(first)?;
             }
             StageOp::CloseRest { first, keep } => self.close_rest(first, keep)?,
             StageOp::Exec { args, env, ignored } => {
@@ -282,6 +298,7 @@ impl Walk {
             | StageOp::LeaveNamespace { .. }
             | StageOp::WriteProc { .. }
             | StageOp::WriteState { .. }
+            | StageOp::PublishState { .. }
             | StageOp::WritePidFile { .. }
             | StageOp::Handoff { .. } => return Err(Errno::ENOSYS.into()),
         }

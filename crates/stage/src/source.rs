@@ -43,6 +43,21 @@ pub fn open_tree(path: &CStr, how: (bool, bool), attr: MountAttr) -> Result<Fd> 
     mount::open_tree_attr(AT_FDCWD, path, how, change)
 }
 
+/// The host's /proc, through which mounts are named that only a descriptor names.
+///
+/// # Errors
+/// Those of open(2) and fstatfs(2); ENODEV where another file system is there.
+pub fn open_proc() -> Result<Fd> {
+    let proc = fs::openat(AT_FDCWD, c"/proc", oflag::PATH | oflag::DIRECTORY, 0)?;
+    let is = fs::filesystem(proc);
+    if is == Ok(fs::PROC_MAGIC) {
+        return Ok(proc);
+    }
+    fs::close(proc);
+    is?;
+    Err(Errno::ENODEV)
+}
+
 /// A detached copy of the mount of the host's null device.
 ///
 /// # Errors

@@ -314,21 +314,43 @@ pub fn fchownat(dir: Fd, path: &CStr, uid: u32, gid: u32) -> Result<()> {
     }
 }
 
-/// fstatfs(2): the magic number of the file system, `linux/magic.h`.
-pub fn filesystem(file: Fd) -> Result<u64> {
+/// What fstatfs(2) tells of the file system, and of the mount, that a descriptor is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its magic number, `linux/magic.h`.
+    pub magic: u64,
+    /// `ST_*` of statfs(2): flags of the mount, and `ST_RDONLY` also where the file system
+    /// itself is read-only.
+    pub flags: u64,
+}
+
+/// `PROC_SUPER_MAGIC` of `linux/magic.h`.
+pub const PROC_MAGIC: u64 = 0x9fa0;
+
+/// fstatfs(2).
+pub fn statfs(file: Fd) -> Result<FileSystem> {
     let mut out = [0u64; 16];
     // SAFETY: `struct statfs` has 120 bytes on 64-bit machines; the kernel fills them.
     unsafe { call!(FSTATFS, fd(file), out.as_mut_ptr() as usize)? };
-    Ok(out[0])
+    Ok(FileSystem {
+        magic: out[0],
+        flags: out[10],
+    })
 }
 
-/// Whether the file may be executed with the effective ids, faccessat2(2) with
-/// `AT_EACCESS`; on a kernel before 5.8, whether any execute bit is set.
+/// fstatfs(2): the magic number of the file system, `linux/magic.h`.
+pub fn filesystem(file: Fd) -> Result<u64> {
+    statfs(file).map(|is| is.magic)
+}
+
+/// Whether the file may be executed with the effective ids, faccessat2(2) with `AT_EACCESS`;
+/// before Linux 5.8, or where a seccomp filter hides that (ENOSYS or EPERM), with the real ones,
+/// faccessat(2).
 pub fn may_execute(dir: Fd, path: &CStr) -> Result<()> {
     const X_OK: usize = 1;
     const AT_EACCESS: usize = 0x200;
     // SAFETY: `path` ends with a NUL.
-    match unsafe {
+    let result = unsafe {
         call!(
             FACCESSAT2,
             fd(dir),
@@ -336,9 +358,12 @@ pub fn may_execute(dir: Fd, path: &CStr) -> Result<()> {
             X_OK,
             AT_EACCESS
         )
-    } {
-        Err(Errno::ENOSYS) if stat_path(dir, path)?.mode & 0o111 == 0 => Err(Errno::EACCES),
-        Err(Errno::ENOSYS) => Ok(()),
+    };
+    match result {
+        // SAFETY: `path` ends with a NUL.
+        Err(Errno::ENOSYS | Errno::EPERM) => unsafe {
+            call!(FACCESSAT, fd(dir), path.as_ptr() as usize, X_OK).map(drop)
+        },
         other => other.map(drop),
     }
 }
@@ -383,34 +408,116 @@ pub fn set_cloexec(file: Fd, cloexec: bool) -> Result<()> {
     unsafe { call!(FCNTL, fd(file), F_SETFD, usize::from(cloexec)).map(drop) }
 }
 
-/// close_range(2) with `CLOSE_RANGE_CLOEXEC`: marks every descriptor from `first` on.
+/// The largest descriptor that a process may have by default, and one more.
+const DEFAULT_LIMIT: u32 = 65536;
+
+/// close_range(2) with `CLOSE_RANGE_CLOEXEC`: marks every descriptor from `first` on. Before
+/// Linux 5.11, or where a seccomp filter hides it (ENOSYS or EPERM), each that /proc/self/fd
+/// lists, which must be the host's; without that, each up to the largest that a process may
+/// have by default.
 pub fn cloexec_from(first: u32) -> Result<()> {
     const CLOSE_RANGE_CLOEXEC: usize = 4;
     // SAFETY: no memory is passed.
-    unsafe {
+    let result = unsafe {
         call!(
             CLOSE_RANGE,
             first as usize,
             u32::MAX as usize,
             CLOSE_RANGE_CLOEXEC
         )
-        .map(drop)
+    };
+    match result {
+        Err(Errno::ENOSYS | Errno::EINVAL | Errno::EPERM) => {}
+        other => return other.map(drop),
+    }
+    if cloexec_listed(first).is_err() {
+        for file in first..DEFAULT_LIMIT {
+            let _ = set_cloexec(as_fd(file as usize), true);
+        }
+    }
+    Ok(())
+}
+
+/// Marks every descriptor from `first` on that /proc/self/fd lists.
+fn cloexec_listed(first: u32) -> Result<()> {
+    let flags = oflag::RDONLY | oflag::DIRECTORY;
+    let list = openat(crate::AT_FDCWD, c"/proc/self/fd", flags, 0)?;
+    let marked = mark_listed(list, first);
+    close(list);
+    marked
+}
+
+fn mark_listed(list: Fd, first: u32) -> Result<()> {
+    if filesystem(list)? != PROC_MAGIC {
+        return Err(Errno::ENODEV);
+    }
+    let mut buffer = [0u8; 1024];
+    loop {
+        let length = getdents(list, &mut buffer)?;
+        if length == 0 {
+            return Ok(());
+        }
+        for name in entries(buffer.get(..length).unwrap_or_default()) {
+            let number = name.to_str().ok().and_then(|name| name.parse::<u32>().ok());
+            let number = number.ok_or(Errno::EINVAL)?;
+            if number >= first {
+                set_cloexec(as_fd(number as usize), true)?;
+            }
+        }
     }
 }
 
-/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9 each by
-/// itself, up to the largest that a process may have by default.
+/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9, or where a
+/// seccomp filter hides it (ENOSYS or EPERM), each that is there, up to the largest that a
+/// process may have by default; what is listed below /proc may be the container's to say.
 pub fn close_range(first: u32, last: u32) -> Result<()> {
-    const LARGEST: u32 = 65535;
     // SAFETY: no memory is passed.
     let result = unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0) };
-    if result != Err(Errno::ENOSYS) {
-        return result.map(drop);
+    match result {
+        Err(Errno::ENOSYS | Errno::EPERM) => {}
+        other => return other.map(drop),
     }
-    for file in first..=last.min(LARGEST) {
-        close(as_fd(file as usize));
+    let end = last.saturating_add(1).min(DEFAULT_LIMIT);
+    let mut from = first;
+    while from < end {
+        let next = from.saturating_add(BATCH as u32).min(end);
+        close_batch(from..next);
+        from = next;
     }
     Ok(())
+}
+
+/// Descriptors that one ppoll(2) is asked about; no process is without room for as many.
+const BATCH: usize = 256;
+
+/// Closes at most [`BATCH`] descriptors. ppoll(2) tells which of them there are: a process has
+/// few, and 65536 calls would take longer than all else of a start.
+fn close_batch(files: core::ops::Range<u32>) {
+    const POLLNVAL: u64 = 0x20;
+    let mut entries = [0u64; BATCH];
+    let count = files.len().min(BATCH);
+    // A little-endian `struct pollfd` that asks for no event.
+    for (entry, file) in entries.iter_mut().zip(files.clone()) {
+        *entry = u64::from(file);
+    }
+    let now = [0u64; 2];
+    // SAFETY: there are `count` structures, which the kernel writes to, and a `struct timespec`;
+    // the signal mask is absent.
+    let asked = unsafe {
+        call!(
+            PPOLL,
+            entries.as_mut_ptr() as usize,
+            count,
+            now.as_ptr() as usize,
+            0,
+            8
+        )
+    };
+    for (entry, file) in entries.iter().zip(files) {
+        if asked.is_err() || entry >> 48 & POLLNVAL == 0 {
+            close(as_fd(file as usize));
+        }
+    }
 }
 
 /// pipe2(2), close-on-exec: the end to read from and the one to write to.
@@ -499,4 +606,42 @@ pub fn write_all(file: Fd, mut bytes: &[u8]) -> Result<()> {
         bytes = bytes.get(written.max(1)..).unwrap_or_default();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_open(file: Fd) -> bool {
+        set_cloexec(file, true).is_ok()
+    }
+
+    #[test]
+    fn a_batch_closes_what_is_there() {
+        let null = openat(crate::AT_FDCWD, c"/dev/null", oflag::RDONLY, 0).unwrap();
+        for file in [700, 701, 750, 899, 900] {
+            dup3(null, file).unwrap();
+        }
+        close_batch(701..900);
+        let open = [700, 701, 750, 899, 900].map(is_open);
+        assert_eq!(open, [true, false, false, false, true]);
+        close_batch(700..701);
+        close_batch(900..901);
+        assert!(!is_open(700) && !is_open(900) && is_open(null));
+        close(null);
+    }
+
+    #[test]
+    fn what_is_listed_is_marked() {
+        let file = openat(crate::AT_FDCWD, c"/dev/null", oflag::RDONLY, 0).unwrap();
+        dup3(file, 901).unwrap();
+        const F_GETFD: usize = 1;
+        // SAFETY: no memory is passed.
+        let flags = || unsafe { call!(FCNTL, 901, F_GETFD) };
+        assert_eq!(flags(), Ok(0));
+        cloexec_listed(901).unwrap();
+        assert_eq!(flags(), Ok(1));
+        close(901);
+        close(file);
+    }
 }

@@ -80,6 +80,16 @@ fn getrusage(who: usize) -> Result<Usage> {
     Ok(Usage::new(&out))
 }
 
+/// What the child of [`vfork`] runs on: not on the parent's stack, which the compiler would
+/// touch page by page. As large as a build without optimisations wants it.
+#[repr(C, align(16))]
+struct Stack(core::cell::UnsafeCell<[u8; 256 * 1024]>);
+
+// SAFETY: only the child of `vfork` uses it, and there is only one at a time.
+unsafe impl Sync for Stack {}
+
+static STACK: Stack = Stack(core::cell::UnsafeCell::new([0; 256 * 1024]));
+
 struct Call<'a, T> {
     child: fn(&T) -> i32,
     context: &'a T,
@@ -96,7 +106,8 @@ extern "C" fn enter<T>(call: *mut u8) -> ! {
 ///
 /// # Safety
 /// No handler of a signal may be installed: it would run in both. `child` must make no calls
-/// but system calls, and take no lock; what it changes, it changes for this process too.
+/// but system calls, and take no lock; what it changes, it changes for this process too. No
+/// other thread may call this meanwhile.
 pub unsafe fn vfork<T>(
     flags: u64,
     cgroup: Option<Fd>,
@@ -104,11 +115,6 @@ pub unsafe fn vfork<T>(
     context: &T,
 ) -> Result<i32> {
     const SIGCHLD: u64 = 17;
-    const STACK: usize = 32768;
-    /// Its address is its own, and aligned as the calling conventions want.
-    #[repr(C, align(16))]
-    struct Stack(core::mem::MaybeUninit<[u8; STACK]>);
-    let mut stack = Stack(core::mem::MaybeUninit::uninit());
     let mut call = Call { child, context };
     let into = if cgroup.is_some() {
         clone::INTO_CGROUP
@@ -122,17 +128,17 @@ pub unsafe fn vfork<T>(
         0,
         0,
         SIGCHLD,
-        stack.0.as_mut_ptr() as u64,
-        STACK as u64,
+        (&raw const STACK) as u64,
+        size_of::<Stack>() as u64,
         0,
         0,
         0,
         cgroup.map_or(0, |dir| dir as u64),
     ];
     let size = if cgroup.is_some() { 88 } else { 64 };
-    // SAFETY: `arguments` is valid and names `stack`, which is aligned and outlives the child's
-    // use of it, because CLONE_VFORK keeps this function from going on before; the rest is the
-    // caller's promise.
+    // SAFETY: `arguments` is valid and names a stack that is aligned and nobody else's, because
+    // CLONE_VFORK keeps this function from going on before the child is done with it; the rest
+    // is the caller's promise.
     let pid = unsafe {
         raw::clone3_call(
             arguments.as_mut_ptr(),

@@ -71,6 +71,7 @@ numbers! {
     SYMLINKAT = 266, 36;
     READLINKAT = 267, 78;
     FCHMODAT = 268, 53;
+    FACCESSAT = 269, 48;
     PPOLL = 271, 73;
     UNSHARE = 272, 97;
     ACCEPT4 = 288, 242;

@@ -148,6 +148,19 @@ impl Bundle {
         path
     }
 
+    /// Gives the container a user namespace, and the image and what is mounted to its root.
+    pub fn with_user_namespace(&mut self) -> &mut Self {
+        let mapping = |host: u32| json!([{ "containerID": 0, "hostID": host, "size": 65536 }]);
+        self.namespace("user", None);
+        // The range that docker asks for has groups that the namespace has not.
+        self.remove("/linux/sysctl");
+        self.set("/linux/uidMappings", mapping(100_000));
+        self.set("/linux/gidMappings", mapping(200_000));
+        chown_all(&self.rootfs(), 100_000, 200_000);
+        chown_all(&self.dir().join("files"), 100_000, 200_000);
+        self
+    }
+
     /// Puts the probe into the image as /probe.
     pub fn with_probe(&mut self) -> &mut Self {
         std::fs::copy(host::probe(), self.rootfs().join("probe")).expect("copy the probe");
@@ -228,4 +241,13 @@ fn descend<'a>(place: &'a mut Value, word: &str) -> &'a mut Value {
         .as_object_mut()
         .expect("an object or a list on the way");
     map.entry(word).or_insert(Value::Null)
+}
+
+fn chown_all(path: &Path, uid: u32, gid: u32) {
+    std::os::unix::fs::lchown(path, Some(uid), Some(gid)).expect("chown");
+    if path.symlink_metadata().expect("metadata").is_dir() {
+        for entry in std::fs::read_dir(path).expect("read a directory").flatten() {
+            chown_all(&entry.path(), uid, gid);
+        }
+    }
 }

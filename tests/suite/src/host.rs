@@ -12,8 +12,27 @@ pub fn workspace_root() -> PathBuf {
         .to_owned()
 }
 
-/// The program under test.
+/// The program under test, behind the filter that hides newer calls from it where
+/// [`hides_newer_calls`].
 pub fn pipkin() -> PathBuf {
+    if !hides_newer_calls() {
+        return program();
+    }
+    let test = std::env::current_exe().expect("a program");
+    // Cargo leaves programs one level above the tests.
+    let directory = test.parent().and_then(Path::parent);
+    directory.expect("a directory").join("older")
+}
+
+/// Whether this is the test program `older`, which has tests of others among its own.
+pub fn hides_newer_calls() -> bool {
+    let test = std::env::current_exe().expect("a program");
+    let name = test.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("older")
+}
+
+/// The program under test itself.
+pub fn program() -> PathBuf {
     built("PIPKIN", "bin/pipkin")
 }
 

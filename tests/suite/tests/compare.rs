@@ -9,7 +9,6 @@ use pipkin_tests::compare::{self, Ledger};
 use pipkin_tests::runtime::{Kind, Runtime, View};
 use pipkin_tests::{Bundle, Run, Scratch, host, observe, scratch};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -612,24 +611,7 @@ fn propagations() -> Vec<Case> {
 }
 
 fn with_user_namespace(bundle: &mut Bundle) {
-    let mapping = |host: u32| json!([{ "containerID": 0, "hostID": host, "size": 65536 }]);
-    bundle.namespace("user", None);
-    // The range that docker asks for has groups that the namespace has not.
-    bundle.remove("/linux/sysctl");
-
-    bundle.set("/linux/uidMappings", mapping(100_000));
-    bundle.set("/linux/gidMappings", mapping(200_000));
-    chown_all(&bundle.dir().join("rootfs"), 100_000, 200_000);
-    chown_all(&bundle.dir().join("files"), 100_000, 200_000);
-}
-
-fn chown_all(path: &Path, uid: u32, gid: u32) {
-    std::os::unix::fs::lchown(path, Some(uid), Some(gid)).expect("chown");
-    if path.symlink_metadata().expect("metadata").is_dir() {
-        for entry in std::fs::read_dir(path).expect("read a directory").flatten() {
-            chown_all(&entry.path(), uid, gid);
-        }
-    }
+    bundle.with_user_namespace();
 }
 
 /// A directory with a file, beside the image.

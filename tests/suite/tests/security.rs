@@ -716,7 +716,7 @@ fn the_runtimes_program_cannot_be_overwritten() {
         let scratch = Scratch::new();
         // A copy: a runtime that fails this test must not destroy itself.
         let copy = scratch.dir().join("runtime");
-        fs::copy(host::pipkin(), &copy).expect("copy the runtime");
+        fs::copy(host::program(), &copy).expect("copy the runtime");
         let content = fs::read(&copy).expect("read the copy");
         let runtime = Runtime {
             kind: Kind::Pipkin,

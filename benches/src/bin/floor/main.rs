@@ -217,7 +217,7 @@ impl Launch {
             fs::write(file, value)?;
         }
         for path in profile.readonly {
-            make_readonly(path)?;
+            make_readonly(path, profile.proc_flags())?;
         }
         mask(profile.masked)?;
         if profile.readonly_root {
@@ -339,9 +339,10 @@ fn unless_missing(result: Result<()>) -> Result<bool> {
     }
 }
 
-fn make_readonly(path: &CStr) -> Result<()> {
+/// Makes a path of a file system that was mounted with `flags` read-only.
+fn make_readonly(path: &CStr, flags: u64) -> Result<()> {
     if unless_missing(mount::mount(Some(path), path, None, ms::BIND, None))? {
-        let flags = ms::REMOUNT | ms::BIND | ms::RDONLY | ms::NOSUID | ms::NODEV | ms::NOEXEC;
+        let flags = ms::REMOUNT | ms::BIND | ms::RDONLY | flags;
         mount::mount(None, path, None, flags, None)?;
     }
     Ok(())
@@ -361,7 +362,8 @@ fn mask(paths: &[Mask]) -> Result<()> {
             }
             (Mask::Directory(path), None) => {
                 let kind = Some(c"tmpfs");
-                if unless_missing(mount::mount(kind, path, kind, ms::RDONLY, None))? {
+                let flags = ms::RDONLY | ms::NOSUID | ms::NODEV | ms::NOEXEC;
+                if unless_missing(mount::mount(kind, path, kind, flags, None))? {
                     empty = Some(path);
                 }
             }

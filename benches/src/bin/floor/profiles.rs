@@ -84,7 +84,7 @@ pub struct Profile {
     pub cgroup_namespace: (bool, bool),
     /// Host name.
     pub hostname: &'static str,
-    /// `mounts`.
+    /// `mounts`; the first is proc.
     pub mounts: &'static [Mount],
     /// Whether the root is read-only.
     pub readonly_root: bool,
@@ -102,6 +102,16 @@ pub struct Profile {
     pub no_new_privs: bool,
     /// `env`, with HOME where the configuration has none.
     pub env: &'static [&'static CStr],
+}
+
+impl Profile {
+    /// What proc, in which all read-only paths lie, is mounted with.
+    pub fn proc_flags(&self) -> u64 {
+        match self.mounts.first() {
+            Some(Mount::New { flags, .. }) => *flags,
+            _ => 0,
+        }
+    }
 }
 
 const NOFILE: u32 = 7;

@@ -97,7 +97,8 @@ fn add_v1(
                 set,
                 clear,
                 propagation: ms::PRIVATE,
-                recursive: true,
+                // There are no mounts below a group.
+                recursive: false,
             };
             // The group has to be there: see `Builder::group_first`.
             let op = PlanOp::OpenTree {
@@ -132,7 +133,14 @@ fn add_v1(
             set: attr::RDONLY,
             ..Default::default()
         };
-        builder.container(pointer.clone(), PlanOp::SetAttr { slot: here, attr });
+        builder.container(
+            pointer.clone(),
+            PlanOp::SetAttr {
+                slot: here,
+                attr,
+                proc: None,
+            },
+        );
     }
     Ok(())
 }

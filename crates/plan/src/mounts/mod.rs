@@ -42,8 +42,8 @@ const SELF_CONTAINED: [&str; 16] = [
 /// made where the host's files are. The source of a bind mount is opened before.
 pub fn names_host_paths(mount: &Mount) -> bool {
     let kind = mount.kind.as_deref().unwrap_or_default();
-    let bind = kind == "bind" || Options::new(&mount.options).bind.is_some();
-    !bind && !SELF_CONTAINED.contains(&kind)
+    let is_bind = |option: &String| option == "bind" || option == "rbind";
+    kind != "bind" && !SELF_CONTAINED.contains(&kind) && !mount.options.iter().any(is_bind)
 }
 
 /// One mount on its way into the plan.
@@ -123,6 +123,7 @@ fn add_one(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invali
     if kind != "cgroup" && kind != "cgroup2" {
         refuse_idmap(&request)?;
     }
+    refuse_nosymfollow(builder, &request)?;
     if let Some(bind) = request.options.bind.or((kind == "bind").then_some(false)) {
         return add_bind(builder, request, bind);
     }
@@ -140,6 +141,17 @@ fn add_one(builder: &mut Builder<'_>, request: Request<'_>) -> Result<(), Invali
         "proc" => add_proc(builder, &request),
         _ => add_new(builder, &request, kind),
     }
+}
+
+/// Refuses what an older kernel would take without effect.
+fn refuse_nosymfollow(builder: &Builder<'_>, request: &Request<'_>) -> Result<(), Invalid> {
+    let options = &request.options;
+    let all = options.attr.set | options.attr_all.set;
+    if all & attr::NOSYMFOLLOW == 0 || builder.host.has_nosymfollow() {
+        return Ok(());
+    }
+    let pointer = format!("{}/options", request.pointer);
+    Err(Invalid::new(pointer, "\"nosymfollow\" needs Linux 5.14"))
 }
 
 fn refuse_idmap(request: &Request<'_>) -> Result<(), Invalid> {
@@ -210,7 +222,14 @@ fn add_tree(
         builder.source(pointer.clone(), op);
     }
     for attr in changes {
-        builder.container(pointer.clone(), PlanOp::SetAttr { slot, attr });
+        builder.container(
+            pointer.clone(),
+            PlanOp::SetAttr {
+                slot,
+                attr,
+                proc: None,
+            },
+        );
     }
     let pointer = pointer.into();
     let destination = request.destination.to_string_lossy();
@@ -445,7 +464,15 @@ fn add_new(builder: &mut Builder<'_>, request: &Request<'_>, kind: &str) -> Resu
     if !request.options.attr_all.is_empty() {
         let attr = request.options.attr_all;
         let (dir, path) = (builder.root, request.destination.clone());
-        builder.container(pointer, PlanOp::SetAttrAt { dir, path, attr });
+        builder.container(
+            pointer,
+            PlanOp::SetAttrAt {
+                dir,
+                path,
+                attr,
+                proc: None,
+            },
+        );
     }
     Ok(())
 }
@@ -457,7 +484,12 @@ fn set_propagation(builder: &mut Builder<'_>, request: &Request<'_>) {
             let (dir, path) = (builder.root, request.destination.clone());
             builder.container(
                 request.pointer.clone(),
-                PlanOp::SetAttrAt { dir, path, attr },
+                PlanOp::SetAttrAt {
+                    dir,
+                    path,
+                    attr,
+                    proc: None,
+                },
             );
         }
     }
@@ -490,8 +522,17 @@ pub fn finish_readonly(builder: &mut Builder<'_>) -> Result<(), Invalid> {
             let (dir, path) = (builder.root, request.destination);
             let made = builder.made_at(&request.pointer.clone().into(), &path.to_string_lossy())?;
             let op = match made {
-                Some(slot) => PlanOp::SetAttr { slot, attr },
-                None => PlanOp::SetAttrAt { dir, path, attr },
+                Some(slot) => PlanOp::SetAttr {
+                    slot,
+                    attr,
+                    proc: None,
+                },
+                None => PlanOp::SetAttrAt {
+                    dir,
+                    path,
+                    attr,
+                    proc: None,
+                },
             };
             builder.container(request.pointer, op);
         }

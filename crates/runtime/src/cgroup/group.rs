@@ -119,36 +119,27 @@ impl Group {
             .transpose()
     }
 
-    /// The unified side's `cgroup.procs`, open for writing, for a kernel without
-    /// CLONE_INTO_CGROUP (before 5.7): a process that writes `0` into it has joined.
-    ///
-    /// # Errors
-    /// Those of open(2).
-    pub fn unified_procs(&self) -> Result<Option<OwnedFd>, Error> {
-        self.unified()
-            .map(|path| open_for_writing(&path.join("cgroup.procs")))
-            .transpose()
-    }
-
-    /// Moves another process (all its threads) into the group: slow, see the module.
+    /// Moves another process (all its threads) into the group on the unified side, for a kernel
+    /// without CLONE_INTO_CGROUP (before 5.7): slow, see the module.
     ///
     /// # Errors
     /// Those of write(2).
-    pub fn join(&self, pid: Pid) -> Result<(), Error> {
+    pub fn move_unified(&self, pid: Pid) -> Result<(), Error> {
+        // One that may not be written to has no group of the container's.
+        let Some(directory) = self.unified() else {
+            return Ok(());
+        };
+        let path = directory.join("cgroup.procs");
         let number = pid.as_raw_nonzero().to_string();
-        for dir in &self.dirs {
-            let path = dir.path.join("cgroup.procs");
-            file::write(&path, &number).map_err(|errno| {
-                let error = Error::os("write", &path, errno).wish(&number, "/linux/cgroupsPath");
-                match errno {
-                    Errno::BUSY => error.hint("the group gives controllers to its sub-groups"),
-                    Errno::OPNOTSUPP => error.hint("the group's domain is invalid: it is threaded"),
-                    Errno::NOSPC => error.hint("the cpuset has no processors or memory nodes"),
-                    _ => error,
-                }
-            })?;
-        }
-        Ok(())
+        file::write(&path, &number).map_err(|errno| {
+            let error = Error::os("write", &path, errno).wish(&number, "/linux/cgroupsPath");
+            match errno {
+                Errno::BUSY => error.hint("the group gives controllers to its sub-groups"),
+                Errno::OPNOTSUPP => error.hint("the group's domain is invalid: it is threaded"),
+                Errno::NOSPC => error.hint("the cpuset has no processors or memory nodes"),
+                _ => error,
+            }
+        })
     }
 
     /// Every process in the group and its sub-groups; none if it is gone.

@@ -294,8 +294,17 @@ fn hint(op: &PlanOp, errno: Option<i32>, detail: Option<Detail>) -> Option<Strin
         (PlanOp::Seccomp { .. }, Errno::EINVAL, _) => {
             "the kernel does not know one of the filter's actions or flags"
         }
-        (PlanOp::SetAttr { .. } | PlanOp::SetAttrAt { .. }, Errno::ENOSYS, _) => {
-            "mount_setattr needs Linux 5.12"
+        (
+            PlanOp::OpenRoot { .. }
+            | PlanOp::OpenTree { .. }
+            | PlanOp::OpenNull { .. }
+            | PlanOp::NewMount { .. }
+            | PlanOp::Clone { .. },
+            Errno::ENOSYS,
+            _,
+        ) => {
+            "this needs Linux 5.4; on a newer one, a seccomp filter around pipkin hides the call: \
+             see the engine that runs pipkin"
         }
         (PlanOp::Sysctl { .. }, Errno::ENOENT, _) => {
             "this kernel has no such parameter, or its module is not loaded"

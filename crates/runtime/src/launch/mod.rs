@@ -16,7 +16,9 @@ mod error;
 mod runtime;
 mod undo;
 
+use std::cell::OnceCell;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use pipkin_op::{Actor, Message, MessageKind, PlanOp};
@@ -46,6 +48,9 @@ pub struct Launch<'a> {
     pub group: Option<&'a (Layout, Location)>,
     /// The empty mount namespace that the container may begin from.
     pub pinned: Option<&'a OwnedFd>,
+    /// The connection to the console socket, once it is made: a launch that fails cannot take it
+    /// back, and the next is given the same.
+    pub console: &'a OnceCell<UnixStream>,
     /// Whether a hierarchy of control groups that may not be written to is a failure even
     /// where no limit needs it: `--rootless=false`.
     pub needs_group: bool,

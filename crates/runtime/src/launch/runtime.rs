@@ -134,6 +134,10 @@ impl<'a> Performer<'a> {
                 self.pinned = Some(*slot);
                 Ok(())
             }
+            PlanOp::OpenProc { slot } => {
+                let proc = source::open_proc()?;
+                self.set(*slot, owned(proc))
+            }
             PlanOp::OpenNull { slot } => {
                 let tree = source::open_null()?;
                 self.set(*slot, owned(tree))
@@ -149,10 +153,7 @@ impl<'a> Performer<'a> {
                 let tree = source::open_device(path, kind, (*major, *minor))?;
                 self.set(*slot, owned(tree))
             }
-            PlanOp::ConnectConsole { slot, path } => {
-                let socket = UnixStream::connect(path_of(path))?;
-                self.set(*slot, socket.into())
-            }
+            PlanOp::ConnectConsole { slot, path } => self.connect_console(*slot, path),
             PlanOp::ListenStart { slot, lock } => self.listen(*slot, *lock),
             PlanOp::IdmapTree {
                 slot,
@@ -173,7 +174,7 @@ impl<'a> Performer<'a> {
                 Ok(self
                     .state
                     .group
-                    .join(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
+                    .move_unified(pid.ok_or(Failed::from(Errno::ESRCH))?)?)
             }
             PlanOp::EnterNamespace { slot, nstype } => self.enter(*slot, *nstype),
             PlanOp::LeaveNamespace { nstype } => self.leave(*nstype),
@@ -187,6 +188,7 @@ impl<'a> Performer<'a> {
                 self.state.start_time = start_time(self.pid()).unwrap_or(0);
                 Ok(self.launch.entry.write(&self.state)?)
             }
+            PlanOp::PublishState {} => Ok(self.launch.entry.publish()?),
             PlanOp::WritePidFile { path } => write_pid_file(path_of(path), self.pid(), undo),
             PlanOp::Hook {
                 path,
@@ -212,6 +214,18 @@ impl<'a> Performer<'a> {
                 op.name()
             ))),
         }
+    }
+
+    fn connect_console(&mut self, slot: Slot, path: &CStr) -> Done {
+        let console = self.launch.console;
+        let socket = match console.get() {
+            Some(socket) => socket,
+            None => {
+                let socket = UnixStream::connect(path_of(path))?;
+                console.get_or_init(|| socket)
+            }
+        };
+        self.set(slot, socket.try_clone()?.into())
     }
 
     fn listen(&mut self, slot: Slot, lock: Slot) -> Done {

@@ -4,6 +4,7 @@
 mod end;
 mod hooks;
 
+use std::cell::OnceCell;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use pipkin_op::{Message, MessageKind, PlanOp};
 use pipkin_plan::{Plan, Request, Until};
 use pipkin_spec::{Config, ContainerState, OCI_VERSION, Status};
+use pipkin_sys::Errno;
 
 use crate::config::{self, Bundle};
 use crate::launch::{self, Launch, Launched, explain, hint_for};
@@ -30,8 +32,38 @@ use hooks::{is_hook, poststart, poststop};
 /// A start that is planned.
 struct Planned {
     bundle: Bundle,
+    request: Request,
     probed: Probed,
     plan: Plan,
+}
+
+impl Planned {
+    /// Makes the plan anew for an older host, where the failure of a launch says that one is
+    /// needed: the kernel has mount_setattr, and a seccomp filter around this process hides it.
+    /// That is found out by failing, so that an ordinary start need not ask. The first to need
+    /// the call is a tree that is opened, and that is before anything is done that cannot be
+    /// undone, such as a hook.
+    fn make_older(&mut self, failure: Error) -> Result<()> {
+        let step = failure.step.and_then(|(number, _)| number.checked_sub(1));
+        let step = step.and_then(|index| self.plan.steps.get(index));
+        let opens_tree = step.is_some_and(|step| match &step.op {
+            PlanOp::OpenRoot { attr, .. } | PlanOp::OpenTree { attr, .. } => !attr.is_empty(),
+            _ => false,
+        });
+        let is = |errno: Errno| failure.errno == Some(errno.number());
+        if !opens_tree || !is(Errno::ENOSYS) && !is(Errno::EPERM) {
+            return Err(failure);
+        }
+        self.probed.host.filtered = true;
+        let plan = pipkin_plan::create(&self.bundle.config, &self.request, &self.probed.host);
+        match plan {
+            Ok(plan) => self.plan = plan,
+            Err(invalid) if is(Errno::ENOSYS) => return Err(invalid.into()),
+            // It may be a right that is missing.
+            Err(_) => return Err(failure),
+        }
+        Ok(())
+    }
 }
 
 /// Reads the configuration, looks at the host and makes the plan. Nothing is changed.
@@ -75,16 +107,34 @@ fn plan_bundle(
     let plan = pipkin_plan::create(&bundle.config, &request, &probed.host)?;
     Ok(Planned {
         bundle,
+        request,
         probed,
         plan,
     })
 }
 
-/// Performs a plan. The container's directory is made first and removed when it fails.
+/// Performs a plan, and where that needs calls which are hidden, once more one without them.
 fn perform(
     global: &Global,
     create: &CreateRequest,
+    planned: &mut Planned,
+) -> Result<(Entry, Launched)> {
+    let console = OnceCell::new();
+    match perform_once(global, create, planned, &console) {
+        Err(failure) => {
+            planned.make_older(failure)?;
+            perform_once(global, create, planned, &console)
+        }
+        launched => launched,
+    }
+}
+
+/// Performs a plan. The container's directory is made first and removed when it fails.
+fn perform_once(
+    global: &Global,
+    create: &CreateRequest,
     planned: &Planned,
+    console: &OnceCell<UnixStream>,
 ) -> Result<(Entry, Launched)> {
     let preserved = preserved(create);
     check_preserved(preserved)?;
@@ -98,6 +148,7 @@ fn perform(
         state: new_state(create, planned),
         group: planned.probed.group.as_ref(),
         pinned: planned.probed.pinned.as_ref(),
+        console,
         needs_group: global.rootless == Rootless::False,
         fault: global.inject_fault.unwrap_or(0),
     });
@@ -198,8 +249,8 @@ fn pending(plan: &Plan) -> Vec<Pending> {
 /// What is wrong with the configuration, or the step that failed; nothing is left behind.
 #[inline(never)]
 pub fn create(global: &Global, request: &CreateRequest) -> Result<()> {
-    let planned = make_plan(global, request, Until::Created, Touch::Pin)?;
-    let made = perform(global, request, &planned)?;
+    let mut planned = make_plan(global, request, Until::Created, Touch::Pin)?;
+    let made = perform(global, request, &mut planned)?;
     // What is open is closed and what is in memory is freed by the end of the process, in one go.
     std::mem::forget((made, planned));
     Ok(())
@@ -303,17 +354,15 @@ fn release(mut socket: UnixStream, state: &State) -> Result<()> {
 #[inline(never)]
 pub fn run(global: &Global, request: &RunRequest) -> Result<u8> {
     let planned = make_plan(global, &request.create, Until::Running, Touch::Pin)?;
-    let status = run_planned(global, request, &planned);
-    std::mem::forget(planned);
-    status
+    run_planned(global, request, planned)
 }
 
 /// The same with a plan that is made.
-fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Result<u8> {
+fn run_planned(global: &Global, request: &RunRequest, mut planned: Planned) -> Result<u8> {
     if !request.detach {
         foreground::prepare()?;
     }
-    let (entry, launched) = perform(global, &request.create, planned)?;
+    let (entry, launched) = perform(global, &request.create, &mut planned)?;
     let Launched { state, pidfd } = launched;
     poststart(global, &entry, &state)?;
     if request.detach {
@@ -327,7 +376,7 @@ fn run_planned(global: &Global, request: &RunRequest, planned: &Planned) -> Resu
     if !request.keep {
         remove(global, &entry, &state)?;
     }
-    std::mem::forget((entry, state, pidfd));
+    std::mem::forget((entry, state, pidfd, planned));
     Ok(status)
 }
 
@@ -344,7 +393,7 @@ pub fn attempt(global: &Global, request: &TryRequest) -> Result<u8> {
         detach: false,
         keep: false,
     };
-    run_planned(global, &run, &planned)
+    run_planned(global, &run, planned)
 }
 
 /// The steps of a `create` as text.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 include!(concat!(env!("OUT_DIR"), "/init_layout.rs"));
 
-static PROGRAM: &[u8; PLAN_OFFSET] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
+static PROGRAM: [u8; PLAN_OFFSET] = *include_bytes!(concat!(env!("OUT_DIR"), "/init"));
 
 /// What /proc/PID/exe shows of a container that waits: `/memfd:pipkin (deleted)`. With
 /// `memfd:` it fits the 15 characters of a process's name.

@@ -4,6 +4,13 @@ use std::time::{Duration, SystemTime};
 
 const DAY: u64 = 86_400;
 
+/// The time; 1970 where the kernel tells none.
+#[must_use]
+pub fn now() -> SystemTime {
+    let (seconds, nanoseconds) = pipkin_sys::process::real_time().unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds)
+}
+
 /// RFC 3339 in UTC with whole seconds: `2026-11-30T23:34:01Z`.
 #[must_use]
 pub fn rfc3339(time: SystemTime) -> String {
@@ -61,6 +68,13 @@ const fn date(day: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_is_the_standard_librarys() {
+        let before = SystemTime::now();
+        let time = now();
+        assert!(before <= time && time <= SystemTime::now());
+    }
 
     #[test]
     fn dates() {

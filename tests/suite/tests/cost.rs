@@ -10,11 +10,11 @@ use pipkin_tests::{Bundle, Container, Run, Runtime, Scratch, host};
 
 /// System calls of `run` with podman's configuration, those of the program (/bin/true of
 /// busybox, 20) among them.
-const SYSTEM_CALLS: u64 = 612;
+const SYSTEM_CALLS: u64 = 320;
 
 /// Instructions outside the kernel of `plan` with podman's configuration: reading it, the
 /// plan and its filter, and printing it all.
-const INSTRUCTIONS_OF_PLAN: u64 = 1_500_000;
+const INSTRUCTIONS_OF_PLAN: u64 = 1_300_000;
 
 /// Instructions outside the kernel of `state`.
 const INSTRUCTIONS_OF_STATE: u64 = 70_000;

@@ -33,24 +33,20 @@ pub fn kill(global: &Global, request: &KillRequest) -> Result<()> {
 
 fn kill_one(global: &Global, id: &str, request: &KillRequest) -> Result<()> {
     let (entry, state) = find(global, id)?;
-    let status = state.status(&entry);
     if request.all && !state.group.dirs.is_empty() {
-        if status == Status::Stopped && state.own_pid_namespace {
+        if state.own_pid_namespace && state.status(&entry) == Status::Stopped {
             return Err(not_running());
         }
         return Ok(state.group.kill_all(request.signal)?);
     }
-    let pidfd = match status {
-        Status::Stopped => None,
-        _ => open_process(&state)?,
-    };
-    let pidfd = pidfd.ok_or_else(not_running)?;
+    // Whether it waits or is frozen does not matter yet, and is not looked at.
+    let pidfd = open_process(&state)?.ok_or_else(not_running)?;
     match sys::pidfd_send_signal(pidfd.as_raw_fd(), request.signal) {
         Ok(()) => {}
         Err(pipkin_sys::Errno::ESRCH) => return Err(not_running()),
         Err(error) => return Err(Error::errno(format!("signal {}", request.signal), error)),
     }
-    if request.signal == SIGKILL && status == Status::Paused {
+    if request.signal == SIGKILL && state.group.is_frozen().unwrap_or(false) {
         // What is frozen does not end.
         state.group.thaw(END)?;
     }

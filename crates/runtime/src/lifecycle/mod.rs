@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use pipkin_op::{Message, MessageKind, PlanOp};
 use pipkin_plan::{Plan, Request, Until};
@@ -199,7 +199,7 @@ fn new_state(create: &CreateRequest, planned: &Planned) -> State {
         id: create.id.clone(),
         bundle: planned.bundle.path.to_string_lossy().into_owned(),
         rootfs: rootfs(&planned.bundle),
-        created: time::rfc3339_nanos(SystemTime::now()),
+        created: time::rfc3339_nanos(time::now()),
         owner: caller::ids().0,
         annotations: config.annotations.clone(),
         own_pid_namespace: has_own_pid_namespace(config),

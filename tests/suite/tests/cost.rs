@@ -9,8 +9,8 @@ use pipkin_tests::runtime::View;
 use pipkin_tests::{Bundle, Container, Run, Runtime, Scratch, host};
 
 /// System calls of `run` with podman's configuration, those of the program (/bin/true of
-/// busybox, 20) among them.
-const SYSTEM_CALLS: u64 = 320;
+/// busybox, 16) among them.
+const SYSTEM_CALLS: u64 = 317;
 
 /// Instructions outside the kernel of `plan` with podman's configuration: reading it, the
 /// plan and its filter, and printing it all.
@@ -150,24 +150,28 @@ fn system_calls_of_a_run() {
     let scratch = Scratch::new();
     let runtime = pipkin();
     let bundle = Bundle::new(&scratch, "podman", &["/bin/true"]);
-    let counts = system_calls(&scratch, &runtime, &bundle);
+    let explained = explained();
+    let mut counts = BTreeMap::new();
+    // A program that has ended before the runtime looks costs it a few calls more.
+    for _ in 0..5 {
+        counts = system_calls(&scratch, &runtime, &bundle);
+        if counts == explained {
+            break;
+        }
+    }
     let sum = counts.values().sum();
     judge("system calls", "SYSTEM_CALLS", sum, SYSTEM_CALLS, 5);
     if !is_same() {
         return;
     }
-    let explained = explained();
     let names: BTreeSet<&String> = counts.keys().chain(explained.keys()).collect();
+    let count = |of: &BTreeMap<String, u64>, name| of.get(name).copied().unwrap_or(0);
     let differing: Vec<String> = names
         .into_iter()
         .filter(|name| counts.get(*name) != explained.get(*name))
         .map(|name| {
-            let count = |of: &BTreeMap<String, u64>| of.get(name).copied().unwrap_or(0);
-            format!(
-                "{name}: {} made, {} explained",
-                count(&counts),
-                count(&explained)
-            )
+            let (made, told) = (count(&counts, name), count(&explained, name));
+            format!("{name}: {made} made, {told} explained")
         })
         .collect();
     assert!(

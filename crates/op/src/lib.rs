@@ -211,11 +211,13 @@ ops! {
     2 OpenTree { slot: Slot, path: S, recursive: bool, nofollow: bool, attr: MountAttr, }
     /// Opens a namespace file.
     3 OpenNamespace { slot: Slot, path: S, nstype: u32, }
-    /// A detached copy of the host's null device, checked to be character device 1:3.
-    4 OpenNull { slot: Slot, }
+    /// A detached copy of the host's null device, checked to be character device 1:3. Like every
+    /// tree of the host it must become private: what a container mounts on a peer of the host's
+    /// mount would be mounted on the host.
+    4 OpenNull { slot: Slot, attr: MountAttr, }
     /// A detached copy of a device node of the host, for a container that may not
     /// make its own; checked to be `dev`.
-    5 OpenDevice { slot: Slot, path: S, block: bool, major: u32, minor: u32, }
+    5 OpenDevice { slot: Slot, path: S, block: bool, major: u32, minor: u32, attr: MountAttr, }
     /// Connects to the socket that receives the terminal's other side.
     6 ConnectConsole { slot: Slot, path: S, }
     /// The listening socket at which `start` is awaited.
@@ -320,8 +322,9 @@ ops! {
     80 Symlink { dir: Slot, path: S, target: S, }
     /// mkdirat(2), with the directories above.
     81 Mkdir { dir: Slot, path: S, mode: u32, }
-    /// Hides a path: a file below the null device, a directory below an empty one.
-    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, }
+    /// Hides a path: a file below the null device, a directory below an empty one. With `proc` as
+    /// for `SetAttr`, the null device becomes private when it is attached.
+    82 Mask { dir: Slot, path: S, null: Slot, empty: Slot, is: Covered, proc: Option<Slot>, }
     /// Makes a path read-only, with the mounts below it, or without them where `proc` is given
     /// as for `SetAttr`. `plain` as for [`Covered`].
     83 ReadonlyPath { dir: Slot, path: S, plain: bool, proc: Option<Slot>, }
@@ -384,8 +387,9 @@ ops! {
     123 CloseRange { first: u32, }
     /// Closes every descriptor from `first` on, but those of the slots `keep` (a little-endian
     /// u16 each) and the socket to the runtime: from here on paths of the image are looked up
-    /// that could name them (CVE-2024-21626), and a container may wait for long.
-    125 CloseRest { first: u32, keep: B, }
+    /// that could name them (CVE-2024-21626), and a container may wait for long. `proc` is the
+    /// host's, which lists them where there is no close_range(2).
+    125 CloseRest { first: u32, keep: B, proc: Option<Slot>, }
     /// execve(2) of what was found, with an empty signal mask. `ignored` are the signals, bit
     /// 0 for number 1, that the runtime's caller ignores: they get their default effect.
     124 Exec { args: B, env: B, ignored: u64, }

@@ -197,11 +197,16 @@ impl fmt::Display for PlanOp {
             }
             Self::OpenProc { .. } => f.write_str("open /proc"),
             Self::OpenPinned { .. } => f.write_str("open the empty mount namespace"),
-            Self::OpenNull { .. } => f.write_str("open_tree /dev/null"),
+            Self::OpenNull { attr, .. } => write!(f, "open_tree /dev/null{}", Also(*attr)),
             Self::OpenDevice {
-                path, major, minor, ..
+                path,
+                major,
+                minor,
+                attr,
+                ..
             } => {
-                write!(f, "open_tree device {} {major}:{minor}", Text(path))
+                let path = Text(path);
+                write!(f, "open_tree device {path} {major}:{minor}{}", Also(*attr))
             }
             Self::ConnectConsole { path, .. } => write!(f, "connect console {}", Text(path)),
             Self::ListenStart { .. } => f.write_str("listen for start"),

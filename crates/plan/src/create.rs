@@ -129,7 +129,8 @@ pub fn create(config: &Config, request: &Request, host: &Host) -> Result<Plan, I
     };
     let keep = start.iter().flat_map(|(one, other)| [one.0, other.0]);
     let keep = keep.flat_map(u16::to_le_bytes).collect();
-    b.container("", PlanOp::CloseRest { first, keep });
+    let proc = None;
+    b.container("", PlanOp::CloseRest { first, keep, proc });
     let sets = process::become_user(b, filter.as_ref())?;
     process::find(b, &env)?;
     record(b)?;

@@ -5,7 +5,7 @@ use pipkin_spec::config::Device;
 
 use crate::Invalid;
 use crate::build::{Builder, Pointer, c_string};
-use crate::mounts::normalised;
+use crate::mounts::{self, normalised};
 use crate::namespaces::flag;
 
 /// What every container has, config-linux.md "Default Devices": name, major, minor.
@@ -215,6 +215,7 @@ fn add_node(
             block,
             major,
             minor,
+            attr: mounts::PRIVATE,
         },
     );
     builder.container(

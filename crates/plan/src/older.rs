@@ -37,7 +37,9 @@ pub fn without_mount_setattr(builder: &mut Builder<'_>) -> Result<(), Invalid> {
                 keep(host, &mut trees, slot, step.pointer, attr)?;
                 continue;
             }
-            PlanOp::SetAttr { proc: by, .. } => *by = Some(proc),
+            PlanOp::SetAttr { proc: by, .. }
+            | PlanOp::Mask { proc: by, .. }
+            | PlanOp::CloseRest { proc: by, .. } => *by = Some(proc),
             PlanOp::SetAttrAt { attr, proc: by, .. } => {
                 // It was mounted by the step before: there is nothing below.
                 attr.recursive &= attr.propagation != 0;
@@ -90,7 +92,12 @@ fn take_changes(host: &Host, step: &mut Step, trees: &mut Vec<Tree>) -> Result<(
             clone: true,
             ..
         }
-        | PlanOp::OpenTree { slot, attr, .. } => (*slot, std::mem::take(attr)),
+        | PlanOp::OpenTree { slot, attr, .. }
+        | PlanOp::OpenDevice { slot, attr, .. } => (*slot, std::mem::take(attr)),
+        PlanOp::OpenNull { attr, .. } => {
+            *attr = MountAttr::default();
+            return Ok(());
+        }
         PlanOp::IdmapTree { .. } => {
             let pointer = step.pointer.clone().into_owned();
             return Err(newer(host, pointer, "an id-mapped mount needs"));

@@ -4,7 +4,7 @@ use pipkin_op::{Covered, MountAttr, PlanOp, Slot, attr, ms};
 
 use crate::Invalid;
 use crate::build::{Builder, c_string};
-use crate::mounts::normalised;
+use crate::mounts::{self, normalised};
 use crate::namespaces::flag;
 
 /// Opens the root, in the host's namespaces.
@@ -184,7 +184,13 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         return Ok(());
     }
     let null = builder.slot("/linux/maskedPaths")?;
-    builder.source("/linux/maskedPaths", PlanOp::OpenNull { slot: null });
+    builder.source(
+        "/linux/maskedPaths",
+        PlanOp::OpenNull {
+            slot: null,
+            attr: mounts::PRIVATE,
+        },
+    );
     let empty = match builder.empty {
         Some(slot) => slot,
         None => new_empty(builder)?,
@@ -199,6 +205,7 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
             null,
             empty,
             is,
+            proc: None,
         };
         builder.container(pointer, op);
     }

@@ -242,7 +242,7 @@ pub fn mask(
     dir: Fd,
     path: &CStr,
     (null, empty): (Slot, Slot),
-    is: Covered,
+    (is, proc): (Covered, Option<Slot>),
 ) -> Result<()> {
     let place;
     let (is_directory, place, name) = match is {
@@ -262,16 +262,25 @@ pub fn mask(
     } else {
         &mut walk.null
     };
-    match mount::move_mount(cover.take(original)?, place, name) {
+    let cover_now = cover.take(original)?;
+    match mount::move_mount(cover_now, place, name) {
         Err(Errno::ENOENT | Errno::ENOTDIR) if is != Covered::Unknown => Ok(()),
         // A file where a directory was thought to be, or the other way round.
         Err(Errno::EINVAL) if is != Covered::Unknown => {
-            mask(walk, dir, name, (null, empty), Covered::Unknown)
+            mask(walk, dir, name, (null, empty), (Covered::Unknown, proc))
         }
         other => {
             other?;
             cover.attached();
-            Ok(())
+            if proc.is_none() || cover_now != original {
+                return Ok(());
+            }
+            // Copies of it are private as well.
+            let private = MountAttr {
+                propagation: ms::PRIVATE,
+                ..MountAttr::default()
+            };
+            set_attr(walk, original, private, proc)
         }
     }
 }

@@ -70,8 +70,8 @@ impl Walk {
                 let tree = open_tree(path, (recursive, nofollow), attr)?;
                 self.set(slot, tree)?;
             }
-            StageOp::OpenNull { slot } => {
-                let tree = open_null()?;
+            StageOp::OpenNull { slot, attr } => {
+                let tree = open_null(attr)?;
                 self.set(slot, tree)?;
             }
             StageOp::OpenProc { slot } => {
@@ -154,8 +154,9 @@ impl Walk {
                 null,
                 empty,
                 is,
+                proc,
             } => {
-                mounts::mask(self, self.fd(dir)?, path, (null, empty), is)?;
+                mounts::mask(self, self.fd(dir)?, path, (null, empty), (is, proc))?;
             }
             StageOp::ReadonlyPath {
                 dir,
@@ -259,7 +260,7 @@ impl Walk {
                 self.first = first;
                 fs::cloexec_from(first)?;
             }
-            StageOp::CloseRest { first, keep } => self.close_rest(first, keep)?,
+            StageOp::CloseRest { first, keep, proc } => self.close_rest(first, keep, proc)?,
             StageOp::Exec { args, env, ignored } => {
                 return Err(exec::exec(self, args, env, ignored));
             }

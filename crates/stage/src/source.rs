@@ -58,25 +58,26 @@ pub fn open_proc() -> Result<Fd> {
     Err(Errno::ENODEV)
 }
 
-/// A detached copy of the mount of the host's null device.
+/// A detached copy of the mount of the host's null device, with these attributes.
 ///
 /// # Errors
 /// Those of [`open_device`].
-pub fn open_null() -> core::result::Result<Fd, Failure> {
-    open_device(c"/dev/null", mode::CHARACTER, (1, 3))
+pub fn open_null(attr: MountAttr) -> core::result::Result<Fd, Failure> {
+    open_device(c"/dev/null", mode::CHARACTER, (1, 3), attr)
 }
 
-/// A detached copy of the mount of a device node of the host, which must be the device that is
-/// meant: its type and numbers.
+/// A detached copy of the mount of a device node of the host, with these attributes, which must be
+/// the device that is meant: its type and numbers.
 ///
 /// # Errors
-/// Those of open(2), statx(2) and open_tree(2); another file is there.
+/// Those of [`open_tree`] and statx(2); another file is there.
 pub fn open_device(
     path: &CStr,
     kind: u32,
     device: (u32, u32),
+    attr: MountAttr,
 ) -> core::result::Result<Fd, Failure> {
-    let tree = mount::open_tree(AT_FDCWD, path, false, true)?;
+    let tree = open_tree(path, (false, true), attr)?;
     let stat = fs::stat_fd(tree);
     match stat {
         Ok(stat) if stat.is(kind) && stat.rdev == device => Ok(tree),

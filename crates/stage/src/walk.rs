@@ -101,8 +101,10 @@ impl Walk {
     }
 
     /// Closes every descriptor from `first` on but those of these slots (a little-endian u16
-    /// each) and the socket to the runtime.
-    pub fn close_rest(&mut self, first: u32, keep: &[u8]) -> Result<()> {
+    /// each) and the socket to the runtime. `proc` is the slot of the host's /proc, if there is
+    /// one.
+    pub fn close_rest(&mut self, first: u32, keep: &[u8], proc: Option<Slot>) -> Result<()> {
+        let proc = proc.and_then(|slot| self.fd(slot).ok());
         let kept = |slot: u16| {
             keep.chunks_exact(2)
                 .any(|pair| pair == slot.to_le_bytes().as_slice())
@@ -115,12 +117,25 @@ impl Walk {
         self.null = Cover::new();
         self.empty = Cover::new();
         self.first = first;
-        self.close_unused()
+        self.close_unused(proc)
     }
 
     /// Closes what earlier steps have left open: every descriptor that nothing here names.
-    fn close_unused(&mut self) -> Result<()> {
+    fn close_unused(&mut self, proc: Option<Fd>) -> Result<()> {
         self.leave();
+        match self.close_ranges() {
+            Err(Errno::ENOSYS | Errno::EPERM) => {
+                let own = [self.report, self.null.spare, self.empty.spare];
+                let is_kept = |file| own.contains(&file) || self.slots.contains(&file);
+                fs::close_each(self.first, proc, is_kept);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Closes what lies between the descriptors that stay.
+    fn close_ranges(&self) -> Result<()> {
         let mut from = self.first;
         loop {
             let own = [self.report, self.null.spare, self.empty.spare];
@@ -147,7 +162,7 @@ impl Walk {
     fn perform_with_room(&mut self, op: StageOp<'static>) -> core::result::Result<(), Failure> {
         match self.perform(op.clone()) {
             Err(failure) if failure.value == Errno::EMFILE.number() => {
-                self.close_unused()?;
+                self.close_unused(None)?;
                 self.perform(op)
             }
             other => other,

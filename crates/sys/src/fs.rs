@@ -440,14 +440,28 @@ pub fn cloexec_from(first: u32) -> Result<()> {
 
 /// Marks every descriptor from `first` on that /proc/self/fd lists.
 fn cloexec_listed(first: u32) -> Result<()> {
-    let flags = oflag::RDONLY | oflag::DIRECTORY;
-    let list = openat(crate::AT_FDCWD, c"/proc/self/fd", flags, 0)?;
-    let marked = mark_listed(list, first);
-    close(list);
+    let flags = oflag::PATH | oflag::DIRECTORY;
+    let proc = openat(crate::AT_FDCWD, c"/proc", flags, 0)?;
+    let marked = each_listed(proc, |file| {
+        if file >= first {
+            set_cloexec(as_fd(file as usize), true)?;
+        }
+        Ok(())
+    });
+    close(proc);
     marked
 }
 
-fn mark_listed(list: Fd, first: u32) -> Result<()> {
+/// Calls `with` for each descriptor that `self/fd` below `proc` lists, a directory of a procfs
+/// that is to be trusted.
+fn each_listed(proc: Fd, with: impl FnMut(u32) -> Result<()>) -> Result<()> {
+    let list = openat(proc, c"self/fd", oflag::RDONLY | oflag::DIRECTORY, 0)?;
+    let done = each_of(list, with);
+    close(list);
+    done
+}
+
+fn each_of(list: Fd, mut with: impl FnMut(u32) -> Result<()>) -> Result<()> {
     if filesystem(list)? != PROC_MAGIC {
         return Err(Errno::ENODEV);
     }
@@ -460,62 +474,35 @@ fn mark_listed(list: Fd, first: u32) -> Result<()> {
         for name in entries(buffer.get(..length).unwrap_or_default()) {
             let number = name.to_str().ok().and_then(|name| name.parse::<u32>().ok());
             let number = number.ok_or(Errno::EINVAL)?;
-            if number >= first {
-                set_cloexec(as_fd(number as usize), true)?;
+            if as_fd(number as usize) != list {
+                with(number)?;
             }
         }
     }
 }
 
-/// close_range(2): closes every descriptor from `first` to `last`. Before Linux 5.9, or where a
-/// seccomp filter hides it (ENOSYS or EPERM), each that is there, up to the largest that a
-/// process may have by default; what is listed below /proc may be the container's to say.
+/// close_range(2): closes every descriptor from `first` to `last`. ENOSYS before Linux 5.9; a
+/// seccomp filter that hides it may also say EPERM.
 pub fn close_range(first: u32, last: u32) -> Result<()> {
     // SAFETY: no memory is passed.
-    let result = unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0) };
-    match result {
-        Err(Errno::ENOSYS | Errno::EPERM) => {}
-        other => return other.map(drop),
-    }
-    let end = last.saturating_add(1).min(DEFAULT_LIMIT);
-    let mut from = first;
-    while from < end {
-        let next = from.saturating_add(BATCH as u32).min(end);
-        close_batch(from..next);
-        from = next;
-    }
-    Ok(())
+    unsafe { call!(CLOSE_RANGE, first as usize, last as usize, 0).map(drop) }
 }
 
-/// Descriptors that one ppoll(2) is asked about; no process is without room for as many.
-const BATCH: usize = 256;
-
-/// Closes at most [`BATCH`] descriptors. ppoll(2) tells which of them there are: a process has
-/// few, and 65536 calls would take longer than all else of a start.
-fn close_batch(files: core::ops::Range<u32>) {
-    const POLLNVAL: u64 = 0x20;
-    let mut entries = [0u64; BATCH];
-    let count = files.len().min(BATCH);
-    // A little-endian `struct pollfd` that asks for no event.
-    for (entry, file) in entries.iter_mut().zip(files.clone()) {
-        *entry = u64::from(file);
-    }
-    let now = [0u64; 2];
-    // SAFETY: there are `count` structures, which the kernel writes to, and a `struct timespec`;
-    // the signal mask is absent.
-    let asked = unsafe {
-        call!(
-            PPOLL,
-            entries.as_mut_ptr() as usize,
-            count,
-            now.as_ptr() as usize,
-            0,
-            8
-        )
+/// Without close_range(2), closes every descriptor from `first` on but those to `keep`: each that
+/// `proc`, a directory of a procfs that is to be trusted, lists, or else each by itself up to the
+/// largest that a process may have by default, which takes milliseconds.
+pub fn close_each(first: u32, proc: Option<Fd>, keep: impl Fn(Fd) -> bool) {
+    let close_one = |file: u32| {
+        let number = as_fd(file as usize);
+        if file >= first && !keep(number) {
+            close(number);
+        }
+        Ok(())
     };
-    for (entry, file) in entries.iter().zip(files) {
-        if asked.is_err() || entry >> 48 & POLLNVAL == 0 {
-            close(as_fd(file as usize));
+    let listed = proc.map(|proc| each_listed(proc, close_one));
+    if listed != Some(Ok(())) {
+        for file in first..DEFAULT_LIMIT {
+            let _ = close_one(file);
         }
     }
 }
@@ -616,19 +603,28 @@ mod tests {
         set_cloexec(file, true).is_ok()
     }
 
+    /// Also those that only name a place, which ppoll(2), for one, takes for closed.
     #[test]
-    fn a_batch_closes_what_is_there() {
-        let null = openat(crate::AT_FDCWD, c"/dev/null", oflag::RDONLY, 0).unwrap();
-        for file in [700, 701, 750, 899, 900] {
-            dup3(null, file).unwrap();
+    fn what_is_listed_is_closed() {
+        let open = |path, flags| openat(crate::AT_FDCWD, path, flags, 0).unwrap();
+        let null = open(c"/dev/null", oflag::RDONLY);
+        let place = open(c"/", oflag::PATH);
+        let proc = open(c"/proc", oflag::PATH | oflag::DIRECTORY);
+        for trusted in [Some(proc), Some(place), None] {
+            for (file, at) in [(null, 700), (null, 850), (place, 899), (null, 900)] {
+                dup3(file, at).unwrap();
+            }
+            // The test beside this one has the number 901.
+            close_each(700, trusted, |file| file == 850 || file > 900);
+            assert_eq!(
+                [700, 850, 899, 900].map(is_open),
+                [false, true, false, false]
+            );
+            close(850);
         }
-        close_batch(701..900);
-        let open = [700, 701, 750, 899, 900].map(is_open);
-        assert_eq!(open, [true, false, false, false, true]);
-        close_batch(700..701);
-        close_batch(900..901);
-        assert!(!is_open(700) && !is_open(900) && is_open(null));
-        close(null);
+        for file in [null, place, proc] {
+            close(file);
+        }
     }
 
     #[test]

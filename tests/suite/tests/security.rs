@@ -924,6 +924,50 @@ fn mounts_do_not_come_back() {
     before.assert_unchanged(&scratch, "mounts in containers");
 }
 
+/// What a container mounts on a device or on a masked file, which the host's own nodes are, is not
+/// mounted on the host, whose mounts are shared where systemd runs.
+#[test]
+fn mounts_on_devices_stay_inside() {
+    for user_namespace in [false, true] {
+        let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+        let mut bundle = Bundle::new(&scratch, "docker", &[]);
+        if user_namespace {
+            bundle.with_user_namespace();
+        }
+        all_rights(&mut bundle);
+        bundle.set(
+            "/linux/maskedPaths",
+            json!(["/proc/keys", "/proc/timer_list"]),
+        );
+        // Where it is not the host's node there is nothing to try.
+        bundle.shell(
+            "for place in /proc/keys /proc/timer_list /dev/zero /dev/null; do
+                 mount -o bind /etc/hostname $place || exit 1
+             done; grep -c ' /etc/hostname ' /proc/self/mountinfo",
+        );
+        bundle.write();
+        let program = runtime.path.to_string_lossy().into_owned();
+        let root = scratch.state_root().to_string_lossy().into_owned();
+        let script =
+            "mount --make-rshared / && \"$@\" && ! grep ' /dev/[nz][^ ]* ' /proc/self/mountinfo";
+        let mut line: Vec<String> = [
+            "unshare",
+            "--mount",
+            "--propagation",
+            "private",
+            "sh",
+            "-c",
+            script,
+            "sh",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        line.extend([&program, "--root", &root, "run", "-b", bundle.path()].map(str::to_owned));
+        line.push(scratch.unique());
+        Run::new(&scratch, &line).ok();
+    }
+}
+
 /// The state document of a container that lies about its bundle cannot be made by it.
 #[test]
 fn the_state_directory_is_for_its_owner_alone() {

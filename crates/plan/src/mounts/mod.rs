@@ -46,6 +46,15 @@ pub fn names_host_paths(mount: &Mount) -> bool {
     kind != "bind" && !SELF_CONTAINED.contains(&kind) && !mount.options.iter().any(is_bind)
 }
 
+/// What a tree of the host becomes that nobody asked to be anything else: what is mounted on a
+/// peer of the host's mount is mounted on the host as well.
+pub const PRIVATE: MountAttr = MountAttr {
+    set: 0,
+    clear: 0,
+    propagation: ms::PRIVATE,
+    recursive: false,
+};
+
 /// One mount on its way into the plan.
 struct Request<'m> {
     mount: &'m Mount,

@@ -138,8 +138,8 @@ impl<'a> Performer<'a> {
                 let proc = source::open_proc()?;
                 self.set(*slot, owned(proc))
             }
-            PlanOp::OpenNull { slot } => {
-                let tree = source::open_null()?;
+            PlanOp::OpenNull { slot, attr } => {
+                let tree = source::open_null(*attr)?;
                 self.set(*slot, owned(tree))
             }
             PlanOp::OpenDevice {
@@ -148,9 +148,10 @@ impl<'a> Performer<'a> {
                 block,
                 major,
                 minor,
+                attr,
             } => {
                 let kind = if *block { mode::BLOCK } else { mode::CHARACTER };
-                let tree = source::open_device(path, kind, (*major, *minor))?;
+                let tree = source::open_device(path, kind, (*major, *minor), *attr)?;
                 self.set(*slot, owned(tree))
             }
             PlanOp::ConnectConsole { slot, path } => self.connect_console(*slot, path),

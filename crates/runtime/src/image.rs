@@ -20,6 +20,13 @@ static PROGRAM: [u8; PLAN_OFFSET] = *include_bytes!(concat!(env!("OUT_DIR"), "/i
 /// `memfd:` it fits the 15 characters of a process's name.
 pub const NAME: &str = "pipkin";
 
+/// Whether the text of a link `/proc/PID/exe` is that of such an executable.
+#[must_use]
+pub fn is_link_to_one(text: &[u8]) -> bool {
+    text.strip_prefix(b"/memfd:")
+        .is_some_and(|name| name.starts_with(NAME.as_bytes()))
+}
+
 const LENGTH_SIZE: usize = size_of::<u64>();
 
 /// Makes the executable. `name` is what /proc/PID/exe shows.

@@ -368,12 +368,11 @@ impl State {
 
 /// Whether a container's process is neither pipkin nor its init program any more.
 fn has_executed(pid: i32) -> bool {
-    let program = |pid: &str| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let program = |pid: &str| rustix::fs::readlink(format!("/proc/{pid}/exe"), Vec::new()).ok();
     let Some(its) = program(&pid.to_string()) else {
         return false;
     };
-    let init = format!("/memfd:{}", crate::image::NAME);
-    !its.to_string_lossy().starts_with(&init) && program("self") != Some(its)
+    !image::is_link_to_one(its.as_bytes()) && program("self") != Some(its)
 }
 
 /// When a process began, in clock ticks; `None` when it has ended, be it that nobody has

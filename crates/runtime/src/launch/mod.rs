@@ -235,21 +235,21 @@ impl<'a, 'u> Walk<'a, 'u> {
         }
     }
 
-    /// Whether the process ended before its execution: then it is a zombie that still has
-    /// the name of the init program.
+    /// Whether the process ended before its execution. It closes what it has open a moment
+    /// before it can be waited for, so that does not tell; what it executes does, and once it has
+    /// ended its name, which is still that of the init program.
     fn ended_early(&self) -> bool {
-        if self.status().is_none() {
-            return false;
-        }
         if self.not_executed().is_some() {
             return true;
         }
-        let comm = std::fs::read(format!("/proc/{}/comm", self.performer.pid()));
-        comm.is_ok_and(|name| {
-            self.init_names
-                .iter()
-                .any(|own| own.as_bytes() == name.trim_ascii())
-        })
+        let pid = self.performer.pid();
+        match rustix::fs::readlink(format!("/proc/{pid}/exe"), Vec::new()) {
+            Ok(program) => image::is_link_to_one(program.as_bytes()),
+            Err(_) => {
+                let comm = crate::cgroup::file::read(format!("/proc/{pid}/comm"));
+                comm.is_ok_and(|name| self.init_names.iter().any(|own| own == name.trim_end()))
+            }
+        }
     }
 
     /// The signal that ended the process, 0 for none; `None` while it lives.

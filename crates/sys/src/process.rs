@@ -2,6 +2,7 @@
 
 use core::ffi::CStr;
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{Errno, Fd, Result, as_fd, call, fd, raw};
 
@@ -298,7 +299,26 @@ pub struct AheadMemory {
     context: core::mem::MaybeUninit<Child<'static>>,
 }
 
+/// For the first process that is made so: memory of its own would have to be cleared.
+static AHEAD: AheadCell = AheadCell(core::cell::UnsafeCell::new(AheadMemory::new()));
+static AHEAD_TAKEN: AtomicBool = AtomicBool::new(false);
+
+struct AheadCell(core::cell::UnsafeCell<AheadMemory>);
+
+// SAFETY: `AheadMemory::first` gives it out once.
+unsafe impl Sync for AheadCell {}
+
 impl AheadMemory {
+    /// The memory that the program has for this; `None` but the first time.
+    #[must_use]
+    pub fn first() -> Option<&'static mut Self> {
+        if AHEAD_TAKEN.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        // SAFETY: nobody else is given it.
+        Some(unsafe { &mut *AHEAD.0.get() })
+    }
+
     /// Memory for one process.
     #[must_use]
     #[allow(
@@ -308,7 +328,8 @@ impl AheadMemory {
     pub const fn new() -> Self {
         Self {
             stack: Stack::new(),
-            pidfd: -1,
+            // All zeros: it is not in the program's file then.
+            pidfd: 0,
             context: core::mem::MaybeUninit::uninit(),
         }
     }

@@ -16,11 +16,17 @@ impl Group {
     /// # Errors
     /// What still holds it after `limit`.
     pub fn remove(&self, limit: Duration) -> Result<(), Error> {
-        let end = Instant::now() + limit;
         // The unified side notifies when the last process has ended, in all hierarchies.
         let (v2, v1): (Vec<_>, Vec<_>) = self.dirs.iter().partition(|d| d.version() == Version::V2);
+        let dirs = v2.into_iter().chain(v1);
+        // Mostly nothing holds them, and the clock is not needed.
+        let held: Vec<_> = dirs.filter(|dir| attempt(&dir.path).is_err()).collect();
+        if held.is_empty() {
+            return Ok(());
+        }
+        let end = Instant::now() + limit;
         let mut first = Ok(());
-        for dir in v2.into_iter().chain(v1) {
+        for dir in held {
             first = first.and(one(
                 &dir.path,
                 end.saturating_duration_since(Instant::now()),
@@ -32,14 +38,17 @@ impl Group {
 
 /// Removes one directory and what is below it.
 pub(super) fn one(path: &Path, limit: Duration) -> Result<(), Error> {
-    let end = Instant::now() + limit;
+    let mut end = None;
     let mut pause = Duration::from_micros(250);
     loop {
-        match attempt(path) {
+        let errno = match attempt(path) {
             Ok(()) => return Ok(()),
-            Err(Errno::BUSY | Errno::NOTEMPTY) if Instant::now() < end => {}
-            Err(errno @ (Errno::BUSY | Errno::NOTEMPTY)) => return Err(held(path, errno)),
+            Err(errno @ (Errno::BUSY | Errno::NOTEMPTY)) => errno,
             Err(errno) => return Err(Error::os("rmdir", path, errno)),
+        };
+        let end = *end.get_or_insert_with(|| Instant::now() + limit);
+        if Instant::now() >= end {
+            return Err(held(path, errno));
         }
         let left = end.saturating_duration_since(Instant::now());
         let events = path.join("cgroup.events");

@@ -405,7 +405,8 @@ fn clone(
             ahead,
         });
     }
-    let ahead = process::spawn_ahead(spawn, Box::leak(Box::new(AheadMemory::new())))?;
+    let memory = AheadMemory::first().unwrap_or_else(|| Box::leak(Box::new(AheadMemory::new())));
+    let ahead = process::spawn_ahead(spawn, memory)?;
     Ok(Cloned {
         socket: ours,
         pid: ahead.pid,

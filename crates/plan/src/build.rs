@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
         host: &'a Host,
         namespaces: Namespaces,
     ) -> Self {
-        let (before, after) = (Vec::with_capacity(32), Vec::with_capacity(96));
+        let (before, after) = (Vec::with_capacity(32), Vec::with_capacity(160));
         let (root, slots, dev, proc) = (Slot(0), 1, None, None);
         Self {
             config,
@@ -256,13 +256,15 @@ impl<'a> Builder<'a> {
     pub fn finish(mut self, clone: PlanOp) -> Plan {
         self.after
             .splice(self.sources_at..self.sources_at, self.sources.drain(..));
-        let mut steps = std::mem::take(&mut self.before);
-        steps.push(Step {
+        // In front of the longer list, which then stays where it is.
+        let clone = Step {
             actor: Actor::Runtime,
             pointer: "/linux/namespaces".into(),
             op: clone,
-        });
-        steps.append(&mut self.after);
+        };
+        let first = self.before.drain(..).chain([clone]);
+        self.after.splice(0..0, first);
+        let steps = std::mem::take(&mut self.after);
         Plan {
             steps,
             slots: u16::try_from(self.slots).unwrap_or(u16::MAX),

@@ -162,12 +162,19 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, count: usize) -> *mut
         } else {
             #[cfg(target_arch = "x86_64")]
             core::arch::asm!(
-                "std",
-                "rep movsb",
-                "cld",
-                inout("rcx") count => _,
-                inout("rdi") to.add(count - 1) => _,
-                inout("rsi") from.add(count - 1) => _,
+                "movups {first}, [{from}]",
+                "2:",
+                "sub {rest}, 16",
+                "movups {part}, [{from} + {rest}]",
+                "movups [{to} + {rest}], {part}",
+                "cmp {rest}, 16",
+                "ja 2b",
+                "movups [{to}], {first}",
+                from = in(reg) from,
+                to = in(reg) to,
+                rest = inout(reg) count => _,
+                first = out(xmm_reg) _,
+                part = out(xmm_reg) _,
                 options(nostack),
             );
             #[cfg(not(target_arch = "x86_64"))]

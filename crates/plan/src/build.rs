@@ -68,7 +68,7 @@ impl<'a> Builder<'a> {
         namespaces: Namespaces,
     ) -> Self {
         let (before, after) = (Vec::with_capacity(32), Vec::with_capacity(96));
-        let (root, slots, dev, proc) = (Slot(0), 1, None, None);
+        let (root, slots, dev, proc) = (Slot::ROOT, 1, None, None);
         Self {
             config,
             linux,

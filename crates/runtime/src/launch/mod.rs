@@ -204,7 +204,10 @@ impl<'a, 'u> Walk<'a, 'u> {
         message.value = i32::from_le_bytes(self.performer.without_group().to_le_bytes());
         match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
-            // It failed meanwhile, and has said why.
+            // It failed meanwhile, and has said why. After any other error it still waits.
+            Err(error @ (rustix::io::Errno::NOBUFS | rustix::io::Errno::NOMEM)) => {
+                Err(error.into())
+            }
             Err(_) => Err(self
                 .wait_message()
                 .map_or_else(|failed| failed, |_| self.gone())),

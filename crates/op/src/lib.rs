@@ -27,6 +27,11 @@ pub const MAX_SLOTS: usize = 4096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(pub u16);
 
+impl Slot {
+    /// Where the root file system is, in every plan.
+    pub const ROOT: Self = Self(0);
+}
+
 /// Who performs a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {

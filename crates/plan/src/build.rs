@@ -36,8 +36,6 @@ pub struct Builder<'a> {
     pub dev: Option<Slot>,
     /// A procfs of our own.
     pub proc: Option<Slot>,
-    /// An empty file system that is read-only.
-    pub empty: Option<Slot>,
     /// The container's /proc and /sys, once something needs them.
     kernel: [Option<Slot>; 2],
     is_kernel: [Option<bool>; 2],
@@ -68,7 +66,7 @@ impl<'a> Builder<'a> {
         namespaces: Namespaces,
     ) -> Self {
         let (before, after) = (Vec::with_capacity(32), Vec::with_capacity(160));
-        let (root, slots, dev, proc) = (Slot(0), 1, None, None);
+        let (root, slots, dev, proc) = (Slot::ROOT, 1, None, None);
         Self {
             config,
             linux,
@@ -85,7 +83,6 @@ impl<'a> Builder<'a> {
             root,
             dev,
             proc,
-            empty: None,
             kernel: [None; 2],
             is_kernel: [None; 2],
             group_first: true,

@@ -71,19 +71,6 @@ pub fn attach(builder: &mut Builder<'_>) -> Result<(), Invalid> {
         let slot = builder.slot("/linux/namespaces")?;
         builder.open("/linux/namespaces", PlanOp::OpenPinned { slot });
         builder.container("/linux/namespaces", PlanOp::EnterPinned { slot });
-        if !builder.linux.masked_paths.is_empty() {
-            // What is there, an empty file system that is read-only, hides directories.
-            let slot = builder.slot("/linux/maskedPaths")?;
-            builder.empty = Some(slot);
-            let op = PlanOp::OpenTree {
-                slot,
-                path: c"/".into(),
-                recursive: false,
-                nofollow: false,
-                attr: MountAttr::default(),
-            };
-            builder.container("/linux/maskedPaths", op);
-        }
     } else {
         let slave = PlanOp::Propagation {
             path: c"/".into(),
@@ -191,10 +178,7 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
             attr: mounts::PRIVATE,
         },
     );
-    let empty = match builder.empty {
-        Some(slot) => slot,
-        None => new_empty(builder)?,
-    };
+    let empty = new_empty(builder)?;
     for (index, path) in linux.masked_paths.iter().enumerate() {
         let pointer = format!("/linux/maskedPaths/{index}");
         let path = normalised(path);
@@ -212,7 +196,8 @@ pub fn hide(builder: &mut Builder<'_>) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// A new file system to hide directories.
+/// A new file system to hide directories, the container's own: one that may mount can make it
+/// writable.
 fn new_empty(builder: &mut Builder<'_>) -> Result<Slot, Invalid> {
     let slot = builder.slot("/linux/maskedPaths")?;
     let op = PlanOp::NewMount {

@@ -31,7 +31,9 @@ const TRIES: u32 = 16;
 /// the host's.
 #[must_use]
 pub fn open() -> Option<OwnedFd> {
-    let file = owned(fs::openat(pipkin_sys::AT_FDCWD, NAME, fs::oflag::RDONLY, 0).ok()?);
+    // Whatever is there instead is neither followed nor waited for.
+    let flags = fs::oflag::RDONLY | fs::oflag::NOFOLLOW | fs::oflag::NONBLOCK;
+    let file = owned(fs::openat(pipkin_sys::AT_FDCWD, NAME, flags, 0).ok()?);
     (fs::filesystem(file.as_raw_fd()) == Ok(NSFS)).then_some(file)
 }
 

@@ -140,7 +140,9 @@ impl Entry {
                 format!("state directory {}", path.display()),
                 &error,
             )),
-            Ok(()) => Self::open_path(path),
+            Ok(()) => Self::open_path(path.clone()).inspect_err(|_| {
+                let _ = rustix::fs::rmdir(&path);
+            }),
         }
     }
 
@@ -379,12 +381,21 @@ fn has_executed(pid: i32) -> bool {
 /// asked for its status yet. proc_pid_stat(5), fields 3 and 22.
 #[must_use]
 pub fn start_time(pid: i32) -> Option<u64> {
-    let text = file::read(format!("/proc/{pid}/stat")).ok()?;
-    let (_, mut fields) = stat_fields(&text)?;
-    match fields.next()? {
-        "Z" | "X" => None,
-        _ => fields.nth(18)?.parse().ok(),
-    }
+    read_start_time(pid).ok().flatten()
+}
+
+/// The same, or why it cannot be known.
+///
+/// # Errors
+/// Those of reading a file of procfs.
+pub fn read_start_time(pid: i32) -> std::io::Result<Option<u64>> {
+    let text = file::read(format!("/proc/{pid}/stat"))?;
+    Ok(
+        stat_fields(&text).and_then(|(_, mut fields)| match fields.next()? {
+            "Z" | "X" => None,
+            _ => fields.nth(18)?.parse().ok(),
+        }),
+    )
 }
 
 /// The name, field 2 of proc_pid_stat(5), and what follows.

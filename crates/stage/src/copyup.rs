@@ -36,6 +36,15 @@ pub fn copy_up(root: Fd, path: &CStr, mounted: Fd) -> Result<()> {
     copy_directory(from.fd(), to.fd(), 0)
 }
 
+/// A file of what is copied, of which there may be any number: it is closed at once.
+struct Open(Fd);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        fs::close(self.0);
+    }
+}
+
 fn copy_directory(from: Fd, to: Fd, depth: u32) -> Result<()> {
     if depth > MAX_DEPTH {
         return Err(Errno::ELOOP);
@@ -59,10 +68,10 @@ fn copy_entry(from: Fd, to: Fd, name: &CStr, depth: u32) -> Result<()> {
         mode::DIRECTORY => {
             fs::mkdirat(to, name, stat.mode & 0o7777)?;
             let flags = oflag::RDONLY | oflag::DIRECTORY | oflag::NOFOLLOW;
-            let below = Place::new(fs::openat(from, name, flags, 0)?);
-            let copy = Place::new(fs::openat(to, name, flags, 0)?);
+            let below = Open(fs::openat(from, name, flags, 0)?);
+            let copy = Open(fs::openat(to, name, flags, 0)?);
             fs::fchownat(to, name, stat.uid, stat.gid)?;
-            copy_directory(below.fd(), copy.fd(), depth + 1)
+            copy_directory(below.0, copy.0, depth + 1)
         }
         mode::REGULAR => copy_file(from, to, name, stat),
         mode::SYMLINK => {
@@ -81,15 +90,15 @@ fn copy_entry(from: Fd, to: Fd, name: &CStr, depth: u32) -> Result<()> {
 }
 
 fn copy_file(from: Fd, to: Fd, name: &CStr, stat: Stat) -> Result<()> {
-    let source = Place::new(fs::openat(
+    let source = Open(fs::openat(
         from,
         name,
         oflag::RDONLY | oflag::NOFOLLOW | oflag::NONBLOCK,
         0,
     )?);
     let flags = oflag::WRONLY | oflag::CREAT | oflag::EXCL | oflag::NOFOLLOW;
-    let copy = Place::new(fs::openat(to, name, flags, 0o600)?);
-    while fs::sendfile(copy.fd(), source.fd(), 1 << 20)? > 0 {}
-    fs::fchownat(copy.fd(), c"", stat.uid, stat.gid)?;
-    fs::fchmod(copy.fd(), stat.mode & 0o7777)
+    let copy = Open(fs::openat(to, name, flags, 0o600)?);
+    while fs::sendfile(copy.0, source.0, 1 << 20)? > 0 {}
+    fs::fchownat(copy.0, c"", stat.uid, stat.gid)?;
+    fs::fchmod(copy.0, stat.mode & 0o7777)
 }

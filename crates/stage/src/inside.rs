@@ -10,7 +10,7 @@ mod lookup;
 use core::ffi::CStr;
 
 use pipkin_op::Detail;
-use pipkin_sys::fs::{self, Stat, mode, oflag, resolve};
+use pipkin_sys::fs::{self, mode, oflag, resolve};
 use pipkin_sys::{Errno, Fd, Result};
 
 use crate::Failure;
@@ -283,12 +283,19 @@ pub fn file(root: Fd, path: &CStr) -> Result<Place> {
     })
 }
 
-/// A place to mount something of this type on, made where it is missing.
-pub fn mount_point(root: Fd, path: &CStr, mounted: Stat) -> Result<Place> {
-    if mounted.is(mode::DIRECTORY) {
-        directory(root, path)
+/// Makes a place to mount something on that is known to be missing: a directory or a file.
+pub fn mount_point(root: Fd, path: &CStr, is_directory: bool) -> Result<Place> {
+    make_missing(root, path, &|parent: Fd, name: &CStr| {
+        make_point(parent, name, is_directory)
+    })
+}
+
+/// Makes what is mounted on: a directory or a file.
+pub fn make_point(parent: Fd, name: &CStr, is_directory: bool) -> Result<()> {
+    if is_directory {
+        fs::mkdirat(parent, name, MOUNT_POINT)
     } else {
-        file(root, path)
+        fs::mknodat(parent, name, mode::REGULAR | MOUNT_POINT, 0, 0)
     }
 }
 

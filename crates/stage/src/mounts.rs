@@ -32,24 +32,53 @@ impl New<'_> {
 /// directory, so that no path of the image is looked up again.
 pub fn mount(
     walk: &mut Walk,
-    dir: Fd,
+    mut dir: Fd,
     path: &CStr,
-    target: Target,
+    mut target: Target,
     new: &New<'_>,
 ) -> core::result::Result<(), Failure> {
     if target == Target::New {
         let name = last_component(path);
-        fs::mkdirat(dir, name, inside::MOUNT_POINT)?;
-        walk.enter(dir)?;
-        return Ok(new.mount_on(name)?);
+        if is_made(walk, || inside::make_point(dir, name, true))? {
+            walk.enter(dir)?;
+            return Ok(new.mount_on(name)?);
+        }
+        (dir, target) = (walk.fd(Slot::ROOT)?, Target::Follow);
     }
     let place = match target {
         Target::NoLinks => kernel_directory(dir, path)?,
-        _ => inside::directory(dir, path)?,
+        _ => match follow(walk, dir, path) {
+            Err(Errno::ENOENT) => inside::mount_point(dir, path, true)?,
+            other => other?,
+        },
     };
     walk.leave();
     fs::fchdir(place.fd())?;
     Ok(new.mount_on(c".")?)
+}
+
+/// Makes a name in a file system that the plan has made. Not where that may be hidden, or where
+/// the name is there after all, by a link to it: then the path says what is meant.
+fn is_made(walk: &Walk, make: impl FnOnce() -> Result<()>) -> Result<bool> {
+    if walk.astray {
+        return Ok(false);
+    }
+    match make() {
+        Err(Errno::EEXIST) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+/// Looks the place of a mount up, and notes whether links lead to it.
+fn follow(walk: &mut Walk, root: Fd, path: &CStr) -> Result<Place> {
+    let found = match inside::resolve_strict(root, path, 0) {
+        Err(Errno::ELOOP) => {
+            walk.astray = true;
+            inside::resolve(root, path, 0)
+        }
+        other => other,
+    };
+    found.map(Place::new)
 }
 
 /// What follows the last slash of a path.
@@ -125,37 +154,37 @@ fn configure(context: Fd, option: &CStr) -> Result<()> {
 
 /// move_mount(2) of a detached mount to a path of the root.
 pub fn attach(
+    walk: &mut Walk,
     mounted: Fd,
-    dir: Fd,
+    mut dir: Fd,
     path: &CStr,
-    target: Target,
+    mut target: Target,
 ) -> core::result::Result<(), Failure> {
+    if target == Target::New {
+        let name = last_component(path);
+        let is_directory = fs::stat_fd(mounted)?.is(mode::DIRECTORY);
+        if is_made(walk, || inside::make_point(dir, name, is_directory))? {
+            return Ok(mount::move_mount(mounted, dir, name)?);
+        }
+        (dir, target) = (walk.fd(Slot::ROOT)?, Target::Follow);
+    }
     let place = match target {
-        Target::New => return Ok(attach_new(mounted, dir, last_component(path))?),
         Target::NoLinks => kernel_directory(dir, path)?,
         Target::Nofollow => {
+            walk.astray = true;
             let mut buffer = [0; 256];
             let (parent, name) = inside::parent(dir, path, &mut buffer)?;
             let flags = oflag::PATH | oflag::NOFOLLOW;
             Place::new(fs::openat(parent.fd(), name, flags, 0)?)
         }
-        Target::Follow => match inside::resolve(dir, path, 0) {
-            Ok(place) => Place::new(place),
-            Err(Errno::ENOENT) => inside::mount_point(dir, path, fs::stat_fd(mounted)?)?,
-            Err(error) => return Err(error.into()),
+        Target::Follow | Target::New => match follow(walk, dir, path) {
+            Err(Errno::ENOENT) => {
+                inside::mount_point(dir, path, fs::stat_fd(mounted)?.is(mode::DIRECTORY))?
+            }
+            other => other?,
         },
     };
     Ok(mount::move_mount(mounted, place.fd(), c"")?)
-}
-
-/// Attaches to a name that is not there yet: a directory, or, for what is none, a file.
-fn attach_new(mounted: Fd, dir: Fd, name: &CStr) -> Result<()> {
-    if fs::stat_fd(mounted)?.is(mode::DIRECTORY) {
-        fs::mkdirat(dir, name, inside::MOUNT_POINT)?;
-    } else {
-        fs::mknodat(dir, name, mode::REGULAR | inside::MOUNT_POINT, 0, 0)?;
-    }
-    mount::move_mount(mounted, dir, name)
 }
 
 /// mount_setattr(2), or with `proc` mount(2) once for the propagation and once for the rest.

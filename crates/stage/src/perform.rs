@@ -111,7 +111,7 @@ impl Walk {
                 path,
                 target,
             } => {
-                mounts::attach(self.fd(slot)?, self.fd(dir)?, path, target)?;
+                mounts::attach(self, self.fd(slot)?, self.fd(dir)?, path, target)?;
             }
             StageOp::SetAttr { slot, attr, proc } => {
                 mounts::set_attr(self, self.fd(slot)?, attr, proc)?;

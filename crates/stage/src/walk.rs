@@ -26,6 +26,9 @@ pub struct Walk {
     pub without_group: u32,
     /// Real and effective user and group of this process, as long as they are the same.
     pub ids: Option<(u32, u32)>,
+    /// Whether a mount was put behind a link of the image: what the plan has made may be hidden
+    /// below it, and is then looked up like everything else.
+    pub astray: bool,
     /// Whether the working directory was entered.
     pub in_directory: bool,
     /// What is going to be executed.
@@ -262,6 +265,7 @@ fn header(reader: &mut Reader<'static>) -> Option<(Walk, u32)> {
         inside: -1,
         without_group: 0,
         ids: None,
+        astray: false,
         in_directory: false,
         executable: Executable::new(),
     };

@@ -408,6 +408,13 @@ pub fn set_cloexec(file: Fd, cloexec: bool) -> Result<()> {
     unsafe { call!(FCNTL, fd(file), F_SETFD, usize::from(cloexec)).map(drop) }
 }
 
+/// Whether a descriptor is closed by execve(2), fcntl(2) `F_GETFD`; EBADF where none is open.
+pub fn is_cloexec(file: Fd) -> Result<bool> {
+    const F_GETFD: usize = 1;
+    // SAFETY: no memory is passed.
+    unsafe { call!(FCNTL, fd(file), F_GETFD).map(|flags| flags & 1 != 0) }
+}
+
 /// The largest descriptor that a process may have by default, and one more.
 const DEFAULT_LIMIT: u32 = 65536;
 

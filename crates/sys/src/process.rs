@@ -469,7 +469,6 @@ fn leave_all_mounts() -> Result<()> {
     const RDONLY_NOSUID_NODEV_NOEXEC: u64 = 0xf;
     mount::mount(None, c"/", None, REC_PRIVATE, None)?;
     let context = mount::fsopen(c"tmpfs")?;
-    // It also hides directories of containers, where it looks like any other tmpfs.
     mount::fsconfig_string(context, c"source", c"tmpfs")?;
     mount::fsconfig_flag(context, c"ro")?;
     mount::fsconfig_create(context)?;

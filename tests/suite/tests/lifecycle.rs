@@ -655,6 +655,25 @@ fn run_exits_as_the_container_did() {
     before.assert_unchanged(&scratch, "runs");
 }
 
+/// A program that has the init program's name and ends at once is not taken for that.
+#[test]
+fn run_exits_as_a_program_with_the_name_of_pipkins_did() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let bundle = Bundle::new(&scratch, "podman", &["/memfd:pipkin"]);
+    let program = bundle.rootfs().join("memfd:pipkin");
+    std::fs::write(&program, "#!/bin/sh\nexit 7\n").expect("a program");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, executable).expect("its mode");
+    for _ in 0..40 {
+        let container = Container::named(&scratch, &runtime);
+        container
+            .command(&["run", "--bundle", bundle.path()])
+            .finish()
+            .code(7);
+    }
+}
+
 #[test]
 fn run_tells_the_signal_that_ended_the_container() {
     let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
@@ -872,6 +891,52 @@ fn a_descriptor_that_is_not_open_cannot_be_preserved() {
         .command(&["run", "--preserve-fds", "x", "-b", bundle.path()])
         .fails()
         .says(&["x"]);
+    // pipkin's own must not take the number of one that is missing.
+    let words = ["run", "--preserve-fds", "2", "-b", bundle.path(), "hole"];
+    let pipkin = runtime.path.to_string_lossy().into_owned();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let mut line = vec!["sh", "-c", "exec 3<&- 4</dev/null; exec \"$@\"", "sh"];
+    line.extend([pipkin.as_str(), "--root", &root]);
+    line.extend(words);
+    Run::new(&scratch, &line)
+        .fails()
+        .says(&["descriptor 3 is not open"]);
+}
+
+/// A directory is copied up however few files may be open.
+#[test]
+fn copying_up_keeps_nothing_open() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "containerd", &[]);
+    for number in 0..40 {
+        let path = format!("rootfs/many/{number}/below");
+        std::fs::create_dir_all(bundle.dir().join(path)).expect("make a directory");
+    }
+    bundle.remove("/process/rlimits");
+    bundle.mount("tmpfs", "tmpfs", "/many", &["tmpcopyup"]);
+    bundle.shell("test $(ls /many | wc -l) = 40").write();
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let pipkin = runtime.path.to_string_lossy().into_owned();
+    let mut line = vec!["prlimit", "--nofile=40:40", "--", &pipkin];
+    line.extend(["--root", &root, "run", "-b", bundle.path(), "few"]);
+    Run::new(&scratch, &line).ok();
+}
+
+/// Where the container's directory cannot be opened, it does not stay either.
+#[test]
+fn a_start_without_room_for_files_leaves_nothing() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let bundle = Bundle::new(&scratch, "containerd", &["/bin/true"]);
+    let root = scratch.state_root().to_string_lossy().into_owned();
+    let pipkin = runtime.path.to_string_lossy().into_owned();
+    for limit in 3..8 {
+        let limit = format!("--nofile={limit}:{limit}");
+        let mut line = vec!["prlimit", &limit, "--", &pipkin];
+        line.extend(["--root", &root, "run", "-b", bundle.path(), "none"]);
+        Run::new(&scratch, &line).fails();
+        let left = std::fs::read_dir(scratch.state_root()).map_or(0, Iterator::count);
+        assert_eq!(left, 0, "{limit}");
+    }
 }
 
 #[test]

@@ -206,6 +206,34 @@ fn destinations_behind_links() {
     }
 }
 
+/// A mount that a link of the image puts over a file system which the plan has made: what
+/// follows is mounted where its path leads, not below what was covered, and a name that is there
+/// after all is used.
+#[test]
+fn mounts_over_what_was_made_by_a_link() {
+    let scratch = Scratch::new();
+    let mut bundle = Bundle::new(&scratch, "podman", &[]);
+    replace_with_link(&bundle.rootfs(), "var/run", "/run");
+    for name in ["first", "volume", "second", "third"] {
+        bundle.file(&format!("{name}/{name}"), "");
+    }
+    fs::create_dir(bundle.dir().join("volume/third")).expect("make a directory");
+    bundle.mount("tmpfs", "tmpfs", "/run", &["mode=755"]);
+    for (name, place) in [
+        // Both are one place, and then all of it is covered.
+        ("volume", "/var/run/first"),
+        ("first", "/run/first"),
+        ("volume", "/var/run"),
+        ("second", "/run/second"),
+        ("third", "/run/third"),
+    ] {
+        let source = bundle.dir().join(name).to_string_lossy().into_owned();
+        bundle.mount("bind", &source, place, &["bind"]);
+    }
+    bundle.shell("ls -d /run/volume /run/second/second /run/third/third");
+    run(&scratch, &mut bundle).code(0);
+}
+
 /// CVE-2025-31133, CVE-2025-62161: masks come from the container's /dev/null, which the
 /// image made a link to a file of /proc, so that the mask is that file, writable.
 #[test]
@@ -965,6 +993,27 @@ fn mounts_on_devices_stay_inside() {
         line.extend([&program, "--root", &root, "run", "-b", bundle.path()].map(str::to_owned));
         line.push(scratch.unique());
         Run::new(&scratch, &line).ok();
+    }
+}
+
+/// What hides directories of one container is not what hides those of another: one that may
+/// mount can make it writable.
+#[test]
+fn masks_are_the_containers_own() {
+    let (scratch, runtime) = (Scratch::new(), Runtime::pipkin());
+    let mut bundle = Bundle::new(&scratch, "docker", &[]);
+    all_rights(&mut bundle);
+    bundle.set("/linux/maskedPaths", json!(["/proc/acpi", "/sys/firmware"]));
+    bundle.shell(
+        "ls -A /proc/acpi /sys/firmware
+         mount -o remount,rw /proc/acpi; mount -o remount,bind,rw /proc/acpi
+         touch /proc/acpi/mark && echo marked",
+    );
+    bundle.write();
+    for _ in 0..2 {
+        let container = Container::named(&scratch, &runtime);
+        let seen = container.command(&["run", "-b", bundle.path()]).ok().stdout;
+        assert_eq!(seen, "/proc/acpi:\n\n/sys/firmware:\nmarked\n");
     }
 }
 

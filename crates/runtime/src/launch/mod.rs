@@ -204,7 +204,10 @@ impl<'a, 'u> Walk<'a, 'u> {
         message.value = i32::from_le_bytes(self.performer.without_group().to_le_bytes());
         match rustix::net::send(&self.socket, &message.encode(), SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
-            // It failed meanwhile, and has said why.
+            // It failed meanwhile, and has said why. After any other error it still waits.
+            Err(error @ (rustix::io::Errno::NOBUFS | rustix::io::Errno::NOMEM)) => {
+                Err(error.into())
+            }
             Err(_) => Err(self
                 .wait_message()
                 .map_or_else(|failed| failed, |_| self.gone())),
@@ -245,19 +248,39 @@ impl<'a, 'u> Walk<'a, 'u> {
         let pid = self.performer.pid();
         match rustix::fs::readlink(format!("/proc/{pid}/exe"), Vec::new()) {
             Ok(program) => image::is_link_to_one(program.as_bytes()),
-            Err(_) => {
-                let comm = crate::cgroup::file::read(format!("/proc/{pid}/comm"));
-                comm.is_ok_and(|name| self.init_names.iter().any(|own| own == name.trim_end()))
-            }
+            Err(_) => self.ended_as_init(),
         }
+    }
+
+    /// Whether a process that has ended did so as the init program does without a word: by a
+    /// signal or with its own status. A program may have its name as well.
+    fn ended_as_init(&self) -> bool {
+        /// What the init program exits with where it can tell nobody.
+        const UNTOLD: i32 = 70;
+        if let Some(pidfd) = self.undo.pidfd() {
+            let _ = wait_readable(pidfd, Duration::from_secs(5));
+        }
+        let status = self.wait_status();
+        if status.is_none_or(|status| {
+            status.terminating_signal().is_none() && status.exit_status() != Some(UNTOLD)
+        }) {
+            return false;
+        }
+        let comm = crate::cgroup::file::read(format!("/proc/{}/comm", self.performer.pid()));
+        comm.is_ok_and(|name| self.init_names.iter().any(|own| own == name.trim_end()))
+    }
+
+    /// How the process ended; `None` while it lives.
+    fn wait_status(&self) -> Option<rustix::process::WaitIdStatus> {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let pidfd = self.undo.pidfd()?;
+        waitid(WaitId::PidFd(pidfd), options).ok().flatten()
     }
 
     /// The signal that ended the process, 0 for none; `None` while it lives.
     fn status(&self) -> Option<i32> {
-        use rustix::process::{WaitId, WaitIdOptions, waitid};
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let pidfd = self.undo.pidfd()?;
-        let status = waitid(WaitId::PidFd(pidfd), options).ok().flatten()?;
+        let status = self.wait_status()?;
         Some(status.terminating_signal().unwrap_or(0))
     }
 

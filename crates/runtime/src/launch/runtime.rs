@@ -19,7 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use super::{Failed, Launch, Undo};
 use crate::cgroup::{self, Request};
 use crate::owned;
-use crate::store::{SOCKET, State, start_time};
+use crate::store::{SOCKET, State, read_start_time};
 
 type Done<T = ()> = std::result::Result<T, Failed>;
 
@@ -186,7 +186,9 @@ impl<'a> Performer<'a> {
                 hard,
             } => self.set_limit(*resource, *soft, *hard),
             PlanOp::WriteState {} => {
-                self.state.start_time = start_time(self.pid()).unwrap_or(0);
+                // Without it nobody could end the process, nor tell it from another. One that has
+                // ended already has none, and is found out about later.
+                self.state.start_time = read_start_time(self.pid())?.unwrap_or(0);
                 Ok(self.launch.entry.write(&self.state)?)
             }
             PlanOp::PublishState {} => Ok(self.launch.entry.publish()?),

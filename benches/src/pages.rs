@@ -240,15 +240,20 @@ impl Page<'_> {
         }
     }
 
+    /// The first two rows of a table with a column for each runtime.
+    fn columns(&mut self, corner: &str, runtimes: &[&str]) {
+        let _ = write!(self.text, "\n|{corner}|");
+        for runtime in runtimes {
+            let _ = write!(self.text, " {runtime} |");
+        }
+        let _ = writeln!(self.text, "\n|---|{}", "---:|".repeat(runtimes.len()));
+    }
+
     /// A heading, a table of an axis with its points as rows, and the ratio to pipkin.
     fn table(&mut self, axis: &str, corner: &str) {
         let report = self.report;
         let runtimes = report.runtimes(axis);
-        let _ = write!(self.text, "\n| {corner} |");
-        for runtime in &runtimes {
-            let _ = write!(self.text, " {runtime} |");
-        }
-        let _ = writeln!(self.text, "\n|---|{}", "---:|".repeat(runtimes.len()));
+        self.columns(&format!(" {corner} "), &runtimes);
         for point in report.points(axis) {
             let _ = write!(self.text, "| {point} |");
             for runtime in &runtimes {
@@ -543,11 +548,7 @@ impl Page<'_> {
     fn calls(&mut self, axis: &str, beside: Option<&str>) {
         let report = self.report;
         let runtimes = report.runtimes(axis);
-        self.say("\n| |");
-        for runtime in &runtimes {
-            let _ = write!(self.text, " {runtime} |");
-        }
-        let _ = writeln!(self.text, "\n|---|{}", "---:|".repeat(runtimes.len()));
+        self.columns(" ", &runtimes);
         for point in report.points(axis) {
             let _ = write!(self.text, "| {point} |");
             for runtime in &runtimes {

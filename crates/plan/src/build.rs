@@ -112,19 +112,21 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Opens a directory of the root, in the container.
+    pub fn open_in(&mut self, pointer: Pointer, path: &str) -> Result<Slot, Invalid> {
+        let slot = self.slot(&pointer)?;
+        let (dir, path) = (self.root, c_string(&pointer, path)?);
+        self.container(pointer, PlanOp::OpenIn { slot, dir, path });
+        Ok(slot)
+    }
+
     /// The directory of the container's /proc or /sys.
     pub fn kernel(&mut self, pointer: &str, top: &str) -> Result<Slot, Invalid> {
         let index = usize::from(top != "/proc");
         if let Some(Some(slot)) = self.kernel.get(index) {
             return Ok(*slot);
         }
-        let slot = self.slot(pointer)?;
-        let op = PlanOp::OpenIn {
-            slot,
-            dir: self.root,
-            path: c_string(pointer, top)?,
-        };
-        self.container(pointer.to_owned(), op);
+        let slot = self.open_in(pointer.to_owned().into(), top)?;
         if let Some(place) = self.kernel.get_mut(index) {
             *place = Some(slot);
         }
@@ -189,13 +191,7 @@ impl<'a> Builder<'a> {
         if let Some(slot) = self.made.get(at).and_then(|made| made.slot) {
             return Ok(Some(slot));
         }
-        let slot = self.slot(pointer)?;
-        let op = PlanOp::OpenIn {
-            slot,
-            dir: self.root,
-            path: c_string(pointer, path)?,
-        };
-        self.container(pointer.clone(), op);
+        let slot = self.open_in(pointer.clone(), path)?;
         if let Some(made) = self.made.get_mut(at) {
             made.slot = Some(slot);
         }

@@ -380,34 +380,24 @@ fn join_cgroup(b: &mut Builder<'_>, unified: Option<pipkin_op::Slot>) -> Result<
         .v1()
         .map(|hierarchy| hierarchy.name.clone())
         .collect();
-    if b.namespaces.pinned {
-        if unified.is_some() {
-            let (first, count) = (b.root, 0);
-            let op = PlanOp::CgroupOpen {
-                first,
-                count,
-                unified,
-            };
-            b.open(POINTER, op);
-        }
-    } else {
-        let mut joins = Vec::new();
+    let mut joins = Vec::new();
+    if !b.namespaces.pinned {
         for name in &names {
             joins.push((b.slot(POINTER)?, c_string(POINTER, name)?));
         }
-        let first = joins.first().map_or(b.root, |(slot, _)| *slot);
-        let count = u16::try_from(joins.len()).unwrap_or(u16::MAX);
-        if count > 0 || unified.is_some() {
-            let op = PlanOp::CgroupOpen {
-                first,
-                count,
-                unified,
-            };
-            b.open(POINTER, op);
-        }
-        for (slot, hierarchy) in joins {
-            b.container(POINTER, PlanOp::CgroupJoin { slot, hierarchy });
-        }
+    }
+    let first = joins.first().map_or(b.root, |(slot, _)| *slot);
+    let count = u16::try_from(joins.len()).unwrap_or(u16::MAX);
+    if count > 0 || unified.is_some() {
+        let op = PlanOp::CgroupOpen {
+            first,
+            count,
+            unified,
+        };
+        b.open(POINTER, op);
+    }
+    for (slot, hierarchy) in joins {
+        b.container(POINTER, PlanOp::CgroupJoin { slot, hierarchy });
     }
     if b.host.v2().is_some() && unified.is_none() {
         b.runtime(POINTER, PlanOp::CgroupMove {});

@@ -88,21 +88,13 @@ pub fn add(builder: &mut Builder<'_>) -> Result<(), Invalid> {
 
 /// The image's own /dev.
 fn open_directory(builder: &mut Builder<'_>) -> Result<Slot, Invalid> {
-    let slot = builder.slot("/linux/devices")?;
-    let (dir, path) = (builder.root, c"/dev");
     let make = PlanOp::Mkdir {
-        dir,
-        path: path.into(),
+        dir: builder.root,
+        path: c"/dev".into(),
         mode: 0o755,
     };
     builder.container("", make);
-    let open = PlanOp::OpenIn {
-        slot,
-        dir,
-        path: path.into(),
-    };
-    builder.container("", open);
-    Ok(slot)
+    builder.open_in("".into(), "/dev")
 }
 
 struct Node {

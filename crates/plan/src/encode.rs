@@ -65,7 +65,7 @@ pub fn encode(plan: &Plan, fds: Fds<'_>, fault: u32) -> Vec<u8> {
     let mut steps = plan.steps.as_slice();
     let mut is_cloned = false;
     let mut notify = false;
-    while let Some((step, rest)) = steps.split_first() {
+    while let Some(step) = steps.first() {
         let mut count = 1;
         if !is_cloned {
             is_cloned = matches!(step.op, PlanOp::Clone { .. });
@@ -87,11 +87,7 @@ pub fn encode(plan: &Plan, fds: Fds<'_>, fault: u32) -> Vec<u8> {
             count = group.steps;
         }
         number = number.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
-        steps = if count == 1 {
-            rest
-        } else {
-            steps.get(count..).unwrap_or_default()
-        };
+        steps = steps.get(count..).unwrap_or_default();
     }
     let length = u32::try_from(out.len()).unwrap_or(u32::MAX).to_le_bytes();
     if let Some(place) = out.get_mut(4..8) {

@@ -9,6 +9,7 @@ use pipkin_sys::fs;
 
 use crate::cgroup::{Layout, Location, file};
 use crate::request::{CgroupManager, Global};
+use crate::store::stat_fields;
 use crate::{Result, caller, pin};
 
 /// The host, and where the container's cgroup goes.
@@ -140,8 +141,6 @@ fn in_user_namespace() -> bool {
 fn ignored_signals() -> u64 {
     const IGNORED: usize = 33;
     let text = file::read("/proc/self/stat").unwrap_or_default();
-    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    // The first after the name is field 3.
-    let field = rest.split_ascii_whitespace().nth(IGNORED - 3);
+    let field = stat_fields(&text).and_then(|(_, mut fields)| fields.nth(IGNORED - 3));
     field.and_then(|field| field.parse().ok()).unwrap_or(0)
 }

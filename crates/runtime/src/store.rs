@@ -398,8 +398,9 @@ pub fn read_start_time(pid: i32) -> std::io::Result<Option<u64>> {
     )
 }
 
-/// The name, field 2 of proc_pid_stat(5), and what follows.
-fn stat_fields(text: &str) -> Option<(&str, std::str::SplitAsciiWhitespace<'_>)> {
+/// The name, field 2 of proc_pid_stat(5), and what follows: field 3 first.
+#[must_use]
+pub fn stat_fields(text: &str) -> Option<(&str, std::str::SplitAsciiWhitespace<'_>)> {
     // The name may contain anything, but nothing after it contains a parenthesis.
     let (before, rest) = text.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;

@@ -578,15 +578,6 @@ pub fn memfd(name: &CStr, seals: bool, exec: bool) -> Result<Fd> {
     }
 }
 
-/// Seals a memfd for good, fcntl(2) `F_ADD_SEALS`: neither its length, nor its content, nor
-/// its seals can change.
-pub fn seal(file: Fd) -> Result<()> {
-    const F_ADD_SEALS: usize = 1033;
-    const SEAL_SHRINK_GROW_WRITE_SEAL: usize = 0xf;
-    // SAFETY: no memory is passed.
-    unsafe { call!(FCNTL, fd(file), F_ADD_SEALS, SEAL_SHRINK_GROW_WRITE_SEAL).map(drop) }
-}
-
 /// lseek(2) to the beginning.
 pub fn rewind(file: Fd) -> Result<()> {
     // SAFETY: no memory is passed.

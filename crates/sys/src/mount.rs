@@ -3,7 +3,7 @@
 
 use core::ffi::CStr;
 
-use crate::{AT_FDCWD, Errno, Fd, Result, as_fd, call, fd};
+use crate::{Errno, Fd, Result, as_fd, call, fd};
 
 const AT_EMPTY_PATH: usize = 0x1000;
 const AT_RECURSIVE: usize = 0x8000;
@@ -198,9 +198,4 @@ pub fn pivot_root_here() -> Result<()> {
 pub fn chroot(path: &CStr) -> Result<()> {
     // SAFETY: `path` ends with a NUL.
     unsafe { call!(CHROOT, path.as_ptr() as usize).map(drop) }
-}
-
-/// A detached copy of the mount at an absolute or relative path.
-pub fn open_tree_path(path: &CStr, recursive: bool, nofollow: bool) -> Result<Fd> {
-    open_tree(AT_FDCWD, path, recursive, nofollow)
 }

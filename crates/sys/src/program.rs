@@ -1,7 +1,6 @@
 //! What a program without a C library needs: its memory and the functions that the
 //! compiler calls.
 
-use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process::Arg;
@@ -120,12 +119,4 @@ pub unsafe fn ids(stack: *const usize) -> Option<(u32, u32)> {
         return None;
     }
     Some((u32::try_from(uid?).ok()?, u32::try_from(gid?).ok()?))
-}
-
-/// Copies a string and its NUL to the front of `buffer`; `None` where it does not fit.
-pub fn copy_string<'b>(string: &CStr, buffer: &'b mut [u8]) -> Option<&'b CStr> {
-    let bytes = string.to_bytes_with_nul();
-    let place = buffer.get_mut(..bytes.len())?;
-    place.copy_from_slice(bytes);
-    CStr::from_bytes_with_nul(place).ok()
 }

@@ -112,7 +112,12 @@ impl Runtime {
 /// The beginning of a command line that runs `arrange` in a mount namespace of its
 /// own and then becomes the command that follows.
 pub fn in_private_mounts(arrange: &str) -> Vec<String> {
-    let script = format!("{arrange} && exec \"$@\"");
+    private_mounts(&format!("{arrange} && exec \"$@\""))
+}
+
+/// The beginning of a command line that runs a shell script in a mount namespace of its own;
+/// what follows are the script's arguments.
+pub fn private_mounts(script: &str) -> Vec<String> {
     [
         "unshare",
         "--mount",
@@ -120,7 +125,7 @@ pub fn in_private_mounts(arrange: &str) -> Vec<String> {
         "private",
         "sh",
         "-c",
-        &script,
+        script,
         "sh",
     ]
     .map(str::to_owned)

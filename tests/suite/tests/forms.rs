@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use pipkin_tests::command::Run;
+use pipkin_tests::runtime::private_mounts;
 use pipkin_tests::{Bundle, Container, Runtime, Scratch, Snapshot, host};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use serde_json::json;
@@ -235,16 +236,7 @@ fn mounts_that_come_later() {
          seen self {host}/own",
         bundle = bundle.path(),
     );
-    let words = [
-        "unshare",
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-    ];
-    let seen = Run::new(&scratch, &words).ok().stdout;
+    let seen = Run::new(&scratch, &private_mounts(&script)).ok().stdout;
     assert_eq!(seen, "0\n1\n1\n0\n1\n");
 }
 
@@ -267,16 +259,7 @@ fn many_first_starts_at_once() {
         bundle = bundle.path(),
         id = scratch.unique(),
     );
-    let words = [
-        "unshare",
-        "--mount",
-        "--propagation",
-        "private",
-        "sh",
-        "-c",
-        &script,
-    ];
-    let seen = Run::new(&scratch, &words).ok().stdout;
+    let seen = Run::new(&scratch, &private_mounts(&script)).ok().stdout;
     assert_eq!(seen, "1\n");
 }
 

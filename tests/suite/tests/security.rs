@@ -4,7 +4,7 @@
 //! looks at what the host would lose, not at how the runtime defends it: a run may be
 //! refused or may be harmless.
 
-use pipkin_tests::runtime::Kind;
+use pipkin_tests::runtime::{Kind, private_mounts};
 use pipkin_tests::{
     Bundle, Container, Finished, Run, Runtime, Scratch, Snapshot, View, host, scratch,
 };
@@ -929,18 +929,7 @@ fn mounts_do_not_come_back() {
         let arrange = format!("mount --bind {place} {place} && mount --make-shared {place}");
         let script = format!("{arrange} && \"$@\" && ! grep inside /proc/self/mountinfo",);
         let runtime = Runtime::pipkin();
-        let mut line: Vec<String> = [
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            &script,
-            "sh",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let mut line = private_mounts(&script);
         line.push(runtime.path.to_string_lossy().into_owned());
         line.extend([
             "--root".into(),
@@ -978,18 +967,7 @@ fn mounts_on_devices_stay_inside() {
         let root = scratch.state_root().to_string_lossy().into_owned();
         let script =
             "mount --make-rshared / && \"$@\" && ! grep ' /dev/[nz][^ ]* ' /proc/self/mountinfo";
-        let mut line: Vec<String> = [
-            "unshare",
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let mut line = private_mounts(script);
         line.extend([&program, "--root", &root, "run", "-b", bundle.path()].map(str::to_owned));
         line.push(scratch.unique());
         Run::new(&scratch, &line).ok();

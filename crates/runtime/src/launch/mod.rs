@@ -257,9 +257,7 @@ impl<'a, 'u> Walk<'a, 'u> {
     fn ended_as_init(&self) -> bool {
         /// What the init program exits with where it can tell nobody.
         const UNTOLD: i32 = 70;
-        if let Some(pidfd) = self.undo.pidfd() {
-            let _ = wait_readable(pidfd, Duration::from_secs(5));
-        }
+        self.wait_for_end();
         let status = self.wait_status();
         if status.is_none_or(|status| {
             status.terminating_signal().is_none() && status.exit_status() != Some(UNTOLD)
@@ -268,6 +266,13 @@ impl<'a, 'u> Walk<'a, 'u> {
         }
         let comm = crate::cgroup::file::read(format!("/proc/{}/comm", self.performer.pid()));
         comm.is_ok_and(|name| self.init_names.iter().any(|own| own == name.trim_end()))
+    }
+
+    /// Waits until a process that has closed its socket can be waited for, a moment later.
+    fn wait_for_end(&self) {
+        if let Some(pidfd) = self.undo.pidfd() {
+            let _ = wait_readable(pidfd, Duration::from_secs(5));
+        }
     }
 
     /// How the process ended; `None` while it lives.
@@ -311,10 +316,7 @@ impl<'a, 'u> Walk<'a, 'u> {
 
     /// Why the container's process is gone without a word.
     fn gone(&self) -> Failed {
-        // Its socket closes a moment before it can be waited for.
-        if let Some(pidfd) = self.undo.pidfd() {
-            let _ = wait_readable(pidfd, Duration::from_secs(5));
-        }
+        self.wait_for_end();
         if let Some(failed) = self.not_executed() {
             return failed;
         }
@@ -417,25 +419,22 @@ fn clone(
         reset_signals: false,
     };
     let program = program.as_raw_fd();
-    if user.is_some() || flags & process::clone::NEWUSER != 0 {
+    let is_awaited = user.is_some() || flags & process::clone::NEWUSER != 0;
+    let (pid, pidfd, ahead) = if is_awaited {
         let (pid, pidfd) = process::spawn(&spawn)?;
-        let (socket, pidfd, ahead) = (ours, crate::owned(pidfd), None);
-        return Ok(Cloned {
-            socket,
-            pid,
-            pidfd,
-            program,
-            ahead,
-        });
-    }
-    let memory = AheadMemory::first().unwrap_or_else(|| Box::leak(Box::new(AheadMemory::new())));
-    let ahead = process::spawn_ahead(spawn, memory)?;
+        (pid, pidfd, None)
+    } else {
+        let memory =
+            AheadMemory::first().unwrap_or_else(|| Box::leak(Box::new(AheadMemory::new())));
+        let ahead = process::spawn_ahead(spawn, memory)?;
+        (ahead.pid, ahead.pidfd, Some(ahead))
+    };
     Ok(Cloned {
         socket: ours,
-        pid: ahead.pid,
-        pidfd: crate::owned(ahead.pidfd),
+        pid,
+        pidfd: crate::owned(pidfd),
         program,
-        ahead: Some(ahead),
+        ahead,
     })
 }
 
